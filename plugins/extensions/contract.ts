@@ -1,0 +1,36 @@
+/** Loaded extensions, as other features see them. */
+import type { ExtensionFactory } from "./types.ts";
+
+export interface ExtensionInfo {
+  path: string;
+  name: string;
+  state: "active" | "failed" | "quarantined";
+  generation: number;
+  loadMs: number;
+  error?: string;
+  faults: number;
+  owns: { tools: string[]; commands: string[]; events: string[]; providers: string[]; flags: string[]; timers: number; children: number; dialogs: number };
+}
+
+export interface Extensions {
+  list(): ExtensionInfo[];
+  /** Stages everything (or one path) and swaps what loads. */
+  reload(path?: string): Promise<{ reloaded: string[]; failed: { path: string; error: string }[] }>;
+}
+
+export type { ResourceFile, Resources } from "../resources/contract.ts";
+
+declare module "../../core/index.ts" {
+  interface Services {
+    extensions: Extensions;
+  }
+  interface Options {
+    "no-hot-reload"?: boolean;
+    /** factories of the program that embeds us, loaded after all files */
+    extensionFactories?: readonly (ExtensionFactory | { name: string; factory: ExtensionFactory })[];
+  }
+  interface AgentEvents {
+    extension_reload: { extensionPath: string; success: boolean; durationMs: number; generation: number; error?: string };
+    extension_quarantined: { extensionPath: string; faults: number; lastError: string };
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * Runs an extension's own files, each once per load and always fresh. jiti resolves names and runs packages; own files are run here,
+ * because jiti gives `.mjs`, CommonJS and JSON to Node's caches, from where an edited file never comes back.
+ */
+import { readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { dirname, extname, relative, resolve, sep } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { runInThisContext } from "node:vm";
+import type { createJiti, Jiti } from "jiti";
+import type { Transform } from "./transform.ts";
+
+/** The modules that extensions import by the API's names. */
+export interface VirtualModules {
+  serves(specifier: string): boolean;
+  /** the module, once it has been prepared */
+  get(specifier: string): object | undefined;
+  /** Loads what `specifier` stands for. */
+  prepare(specifier: string): Promise<void>;
+}
+
+interface OwnModule {
+  exports: any;
+  filename: string;
+  id: string;
+  path: string;
+  loaded: boolean;
+  children: unknown[];
+  paths: string[];
+  require?: unknown;
+}
+
+type Body = (...args: unknown[]) => unknown;
+
+const parameters = "exports, require, module, __filename, __dirname, jitiImport, jitiESMResolve, importMeta";
+const specifiers = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])([^"'\n]+)\1/g;
+const builtins = new Set(builtinModules);
+
+export interface EvaluationOptions {
+  entry: string;
+  modules: VirtualModules;
+  transform: Transform;
+  createJiti: typeof createJiti;
+  /** told of every own file with its text; undefined if it is wanted and absent */
+  onFile(file: string, text: string | undefined): void;
+}
+
+export class Evaluation {
+  readonly #options: EvaluationOptions;
+  readonly #modules = new Map<string, OwnModule>();
+  readonly #pending = new Map<string, Promise<unknown>>();
+  readonly #resolvers = new Map<string, Jiti>();
+
+  constructor(options: EvaluationOptions) {
+    this.#options = options;
+  }
+
+  /** The exports of the entry file. */
+  async run(): Promise<unknown> {
+    return this.#load(this.#options.entry);
+  }
+
+  // ------------------------------------------------------------ imports
+
+  async #import(from: string, specifier: string): Promise<unknown> {
+    const { modules } = this.#options;
+    if (modules.serves(specifier)) {
+      await modules.prepare(specifier);
+      return modules.get(specifier);
+    }
+    if (specifier.startsWith("node:") || builtins.has(specifier)) return import(specifier);
+    const file = this.#locate(from, specifier, true);
+    return file && this.#isOwn(file) ? this.#load(file) : this.#resolver(from).import(specifier);
+  }
+
+  #require(from: string, specifier: string): unknown {
+    const { modules } = this.#options;
+    if (modules.serves(specifier)) {
+      const found = modules.get(specifier);
+      if (!found) throw new Error(`require("${specifier}") came before the module was loaded; import it instead.`);
+      return found;
+    }
+    const file = specifier.startsWith("node:") || builtins.has(specifier) ? undefined : this.#locate(from, specifier, false);
+    return file && this.#isOwn(file) ? this.#loadNow(file) : this.#resolver(from)(specifier);
+  }
+
+  /** The file behind a specifier; undefined leaves the complaint to jiti. */
+  #locate(from: string, specifier: string, isImport: boolean): string | undefined {
+    try {
+      const found = isImport ? this.#resolver(from).esmResolve(specifier) : this.#resolver(from).resolve(specifier);
+      const text = String(found);
+      return text.startsWith("file:") ? fileURLToPath(text.split("?")[0] as string) : text;
+    } catch {
+      if (/^\.{1,2}(\/|$)/.test(specifier)) this.#options.onFile(resolve(dirname(from), specifier), undefined);
+      return undefined;
+    }
+  }
+
+  /** One light jiti per file: it resolves from there. */
+  #resolver(file: string): Jiti {
+    let resolver = this.#resolvers.get(file);
+    if (!resolver) {
+      resolver = this.#options.createJiti(pathToFileURL(file).href, {
+        fsCache: false,
+        moduleCache: false,
+        interopDefault: true,
+        virtualModules: served(this.#options.modules),
+        transform: (input) => this.#options.transform(input as never),
+      });
+      this.#resolvers.set(file, resolver);
+    }
+    return resolver;
+  }
+
+  /** Not a file of a package that the extension uses. */
+  #isOwn(file: string): boolean {
+    return !relative(dirname(this.#options.entry), file).split(sep).includes("node_modules");
+  }
+
+  // ------------------------------------------------------------ files
+
+  async #load(file: string): Promise<unknown> {
+    const known = this.#modules.get(file);
+    // A cycle gets what is there so far, as in CommonJS.
+    if (known) return known.exports;
+    const text = this.#read(file);
+    await Promise.all([...specifiersOf(text)].filter((name) => this.#options.modules.serves(name)).map((name) => this.#options.modules.prepare(name)));
+    const raced = this.#modules.get(file);
+    if (raced) return (await this.#pending.get(file)) ?? raced.exports;
+    const module = this.#begin(file);
+    if (extname(file) === ".json") return this.#finish(module, JSON.parse(text));
+    const running = (async () => {
+      await this.#body(file, text, true).apply(module.exports, this.#arguments(module));
+      return this.#finish(module, module.exports);
+    })();
+    this.#pending.set(file, running);
+    return running.catch((error) => {
+      this.#modules.delete(file);
+      throw error;
+    });
+  }
+
+  #loadNow(file: string): unknown {
+    const known = this.#modules.get(file);
+    if (known) return known.exports;
+    if (extname(file) === ".node") return this.#resolver(file)(file);
+    const text = this.#read(file);
+    const module = this.#begin(file);
+    try {
+      if (extname(file) === ".json") return this.#finish(module, JSON.parse(text));
+      this.#body(file, text, false).apply(module.exports, this.#arguments(module));
+    } catch (error) {
+      this.#modules.delete(file);
+      throw error;
+    }
+    return this.#finish(module, module.exports);
+  }
+
+  #read(file: string): string {
+    const text = readFileSync(file, "utf8");
+    this.#options.onFile(file, text);
+    return text;
+  }
+
+  #begin(file: string): OwnModule {
+    const module: OwnModule = { exports: {}, filename: file, id: file, path: dirname(file), loaded: false, children: [], paths: [] };
+    this.#modules.set(file, module);
+    return module;
+  }
+
+  #finish(module: OwnModule, exports: unknown): unknown {
+    module.exports = exports;
+    module.loaded = true;
+    return exports;
+  }
+
+  /** The file as a function. CommonJS goes through the same compiler, so that `import()` in it works too. */
+  #body(file: string, source: string, isAsync: boolean): Body {
+    const { code, error } = this.#options.transform({
+      source: source.startsWith("#!") ? `//${source}` : source,
+      filename: file,
+      ts: /\.[cm]?tsx?$/.test(file),
+      async: isAsync,
+      jsx: file.endsWith("x"),
+      interopDefault: true,
+      babel: {},
+    });
+    if (error) throw parseError(error, file);
+    const wrap = (body: string) => `(${isAsync ? "async " : ""}function (${parameters}) { ${body}\n})`;
+    try {
+      return runInThisContext(wrap(code), { filename: file }) as Body;
+    } catch (failure) {
+      // The compiler overlooks `import.meta` behind a cast.
+      if (!code.includes("import.meta")) throw failure;
+      return runInThisContext(wrap(code.replace(/\bimport\.meta\b/g, "importMeta")), { filename: file }) as Body;
+    }
+  }
+
+  #arguments(module: OwnModule): unknown[] {
+    const file = module.filename;
+    const resolver = this.#resolver(file);
+    const require = Object.assign((specifier: string) => this.#require(file, specifier), { resolve: resolver.resolve, cache: {}, main: undefined, extensions: {} });
+    module.require = require;
+    const url = pathToFileURL(file).href;
+    const esmResolve = (specifier: string) => String(resolver.esmResolve(specifier));
+    const importMeta = { url, filename: file, dirname: dirname(file), resolve: esmResolve };
+    return [module.exports, require, module, file, dirname(file), (specifier: string) => this.#import(file, String(specifier)), esmResolve, importMeta];
+  }
+}
+
+/** What packages of the extension see; a promise is fine for their imports. */
+function served(modules: VirtualModules): Record<string, unknown> {
+  return new Proxy(
+    {},
+    {
+      has: (_, name) => typeof name === "string" && modules.serves(name),
+      get: (_, name) => {
+        if (typeof name !== "string" || !modules.serves(name)) return undefined;
+        return modules.get(name) ?? modules.prepare(name).then(() => modules.get(name));
+      },
+    },
+  );
+}
+
+function* specifiersOf(text: string): Generator<string> {
+  for (const [, , specifier = ""] of text.matchAll(specifiers)) yield specifier;
+}
+
+function parseError(error: unknown, file: string): Error {
+  const { message = String(error), loc } = error as { message?: string; loc?: { line: number; column: number } };
+  const place = loc ? `${file}:${loc.line}:${loc.column + 1}` : file;
+  const text = message
+    .split("\n")[0]
+    ?.replace(/^\S*: /, "")
+    .replace(/\s*\(\d+:\d+\)\s*$/, "");
+  return new SyntaxError(`ParseError: ${text} ${place}`);
+}

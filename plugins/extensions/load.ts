@@ -1,0 +1,110 @@
+/** Reads extension modules: fresh on every load, with the API's package names served by us, and failures that say where. */
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { messageOf } from "../../core/index.ts";
+import { Evaluation, type VirtualModules } from "./evaluate.ts";
+import { cachedTransform, type Transform } from "./transform.ts";
+
+/** An evaluated module: its default export, and its own files as they were read. It outlives instances made from it. */
+export interface EvaluatedModule {
+  readonly exported: unknown;
+  /** own files to the hash of their content; "" for one that is wanted and absent. Grows with late imports. */
+  readonly files: Map<string, string>;
+}
+
+/** A load that failed; `files` says what to watch for the repair. */
+export class LoadError extends Error {
+  readonly files: Map<string, string>;
+
+  constructor(message: string, files: Map<string, string>, cause?: unknown) {
+    super(message, { cause });
+    this.name = "LoadError";
+    this.files = files;
+  }
+}
+
+export class ModuleReader {
+  readonly #modules: VirtualModules;
+  readonly #transform: Transform;
+  readonly #onFile: (file: string) => void;
+
+  constructor(modules: VirtualModules, cacheDir: string | undefined, onFile: (file: string) => void = () => {}) {
+    this.#modules = modules;
+    this.#transform = cachedTransform(cacheDir);
+    this.#onFile = onFile;
+  }
+
+  /** Evaluates `entry` and all of its own files anew. */
+  async read(entry: string): Promise<EvaluatedModule> {
+    fillIn();
+    const files = new Map<string, string>([[entry, ""]]);
+    const missing = await stat(entry).then(
+      (found) => (found.isFile() ? undefined : `Extension path is not a file: ${entry}`),
+      (error) => (error.code === "ENOENT" ? `Extension path does not exist: ${entry}` : `Cannot read ${entry}: ${messageOf(error)}`),
+    );
+    if (missing) throw new LoadError(missing, files);
+    const { createJiti } = await import("jiti");
+    const evaluation = new Evaluation({
+      entry,
+      modules: this.#modules,
+      transform: this.#transform,
+      createJiti,
+      onFile: (file, text) => {
+        files.set(file, text === undefined ? "" : hashOf(text));
+        this.#onFile(file);
+      },
+    });
+    try {
+      return { exported: defaultOf(await evaluation.run()), files };
+    } catch (error) {
+      throw new LoadError(located(error, files), files, error);
+    }
+  }
+}
+
+export function hashOf(text: string | Buffer): string {
+  return createHash("sha1").update(text).digest("base64");
+}
+
+/** `export default`, `module.exports =` and `exports.default =` all count. */
+function defaultOf(module: unknown): unknown {
+  let value = module;
+  for (let depth = 0; depth < 3; depth++) {
+    const inner = (value as { default?: unknown } | undefined)?.default;
+    if (inner === undefined || inner === value) break;
+    value = inner;
+  }
+  return value;
+}
+
+/** The message of a failure with the place in the extension's own files where it happened, unless it says so itself. */
+export function located(error: unknown, files: ReadonlyMap<string, string>): string {
+  const message = messageOf(error)
+    .replace(/\s*\n\s*/g, " ")
+    .trim();
+  const names = [...files.keys()];
+  if (names.some((file) => new RegExp(`${escaped(basename(file))}:\\d+`).test(message))) return message;
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  for (const line of stack.split("\n")) {
+    const place = /(?:\(|at |^)(?:file:\/\/)?([^()]+?):(\d+)(?::\d+)?\)?$/.exec(line.trim());
+    if (place?.[1] && files.has(place[1])) return `${message} (${place[1]}:${place[2]})`;
+  }
+  return names.length === 0 || names.some((file) => message.includes(file)) ? message : `${message} (${names[0]})`;
+}
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** Part of the language that extensions use and Node 20 lacks. */
+function fillIn(): void {
+  const constructor = Promise as PromiseConstructor & { withResolvers?: unknown };
+  constructor.withResolvers ??= function withResolvers<T>(this: PromiseConstructor) {
+    let resolve!: (value: T | PromiseLike<T>) => void;
+    let reject!: (reason?: unknown) => void;
+    const promise = new this<T>((yes, no) => {
+      resolve = yes;
+      reject = no;
+    });
+    return { promise, resolve, reject };
+  };
+}
