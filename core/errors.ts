@@ -1,0 +1,37 @@
+/** Errors that are sentences for whoever reads the wire or stderr. */
+
+/** Why something failed, for code that must tell cases apart; people read the message. */
+export type ErrorCode =
+  | "E_NAME_TAKEN"
+  | "E_SERVICE_MISSING"
+  | "E_SERVICE_IN_USE"
+  | "E_UNLOADED"
+  | "E_APPLY"
+  | "E_UNKNOWN_COMMAND"
+  | "E_PARAMETER"
+  | "E_BUSY"
+  | "E_REFUSED"
+  | "E_ABORTED"
+  | "E_USAGE";
+
+/** An expected failure with a code; its message is complete as it stands. */
+export class KernelError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "KernelError";
+    this.code = code;
+  }
+}
+
+/** The sentence to show for anything that was thrown. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Error) return error.message || error.name;
+  if (typeof error === "string") return error;
+  try {
+    return String(error);
+  } catch {
+    return "unknown error";
+  }
+}

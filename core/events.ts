@@ -1,0 +1,157 @@
+/** Events of the agent and the bus that delivers them in order. */
+import type { ToolResult } from "./contracts.ts";
+import type { KernelHooks } from "./hooks.ts";
+import type { AgentMessage, AssistantMessage, BlockEvent, ToolResultMessage } from "./messages.ts";
+
+/** Event payloads by type; features merge their own. */
+export interface AgentEvents {
+  agent_start: object;
+  agent_end: { messages: AgentMessage[]; willRetry: boolean };
+  agent_settled: object;
+  turn_start: object;
+  turn_end: { message: AssistantMessage; toolResults: ToolResultMessage[] };
+  message_start: { message: AgentMessage };
+  message_update: { message: AssistantMessage; assistantMessageEvent: BlockEvent };
+  message_end: { message: AgentMessage };
+  tool_execution_start: { toolCallId: string; toolName: string; args: Record<string, unknown> };
+  tool_execution_update: { toolCallId: string; toolName: string; args: Record<string, unknown>; partialResult: ToolResult };
+  tool_execution_end: { toolCallId: string; toolName: string; result: ToolResult; isError: boolean };
+  queue_update: { steering: string[]; followUp: string[] };
+}
+
+export type EventOf<K extends keyof AgentEvents> = { type: K } & AgentEvents[K];
+export type AgentEvent = { [K in keyof AgentEvents]: EventOf<K> }[keyof AgentEvents];
+
+/** How long an aborted run waits for one slow observer. */
+const HURRY_MS = 200;
+/** Undelivered events past which sources wait. */
+const BACKLOG = 1000;
+
+type Item = AgentEvent | (() => void);
+
+/**
+ * Delivers events strictly in emission order, even with slow observers.
+ * While all observers are synchronous, delivery happens inside `emit`: no promise is made.
+ * One law: a tap never awaits the bus.
+ */
+export class Bus {
+  readonly #hook: KernelHooks["event"];
+  readonly #onError: (error: unknown) => void;
+  #waiting: Item[] = [];
+  #next = 0;
+  #busy = false;
+  #gates: readonly (() => Promise<void> | undefined)[] = [];
+  #hurry: AbortSignal | undefined;
+
+  constructor(hook: KernelHooks["event"], onError: (error: unknown) => void) {
+    this.#hook = hook;
+    this.#onError = onError;
+  }
+
+  emit(event: AgentEvent): void {
+    this.#put(event);
+  }
+
+  /** Runs `work` once everything emitted before has been delivered. Replies use it, so they share the events' order. */
+  enqueue(work: () => void): void {
+    this.#put(work);
+  }
+
+  /** Resolves when all that was emitted before has been delivered; undefined if it has been already. */
+  flush(): Promise<void> | undefined {
+    if (!this.#busy) return undefined;
+    return new Promise((resolve) => this.#put(resolve));
+  }
+
+  /** While `signal` is aborted no observer is waited for longer than a moment. */
+  hurryOn(signal: AbortSignal | undefined): void {
+    this.#hurry = signal;
+  }
+
+  /** A transport's word on whether the wire can take more. */
+  addGate(gate: () => Promise<void> | undefined): () => void {
+    this.#gates = [...this.#gates, gate];
+    return () => {
+      this.#gates = this.#gates.filter((other) => other !== gate);
+    };
+  }
+
+  /** Sources of data await this before they pull more. Undefined: go on at once. */
+  ready(): Promise<void> | undefined {
+    if (this.#waiting.length - this.#next > BACKLOG) return this.flush();
+    for (const gate of this.#gates) {
+      const closed = gate();
+      if (closed) return closed.then(() => this.ready());
+    }
+    return undefined;
+  }
+
+  #put(item: Item): void {
+    this.#waiting.push(item);
+    if (this.#busy) return;
+    this.#busy = true;
+    this.#pump();
+  }
+
+  #pump(): void {
+    while (this.#next < this.#waiting.length) {
+      const item = this.#waiting[this.#next++] as Item;
+      // A moving index instead of shift(): a backlog of n items costs n, not n².
+      if (this.#next > 1024) {
+        this.#waiting = this.#waiting.slice(this.#next);
+        this.#next = 0;
+      }
+      const pending = this.#deliver(item);
+      if (pending) {
+        void pending.then(() => this.#pump());
+        return;
+      }
+    }
+    this.#waiting = [];
+    this.#next = 0;
+    this.#busy = false;
+  }
+
+  #deliver(item: Item): Promise<void> | undefined {
+    if (typeof item === "function") {
+      try {
+        item();
+      } catch (error) {
+        this.#onError(error);
+      }
+      return undefined;
+    }
+    let done = false;
+    let resolve: (() => void) | undefined;
+    this.#hook.callAsync(item, () => {
+      done = true;
+      resolve?.();
+    });
+    if (done) return undefined;
+    return this.#patiently(
+      new Promise((settled) => {
+        resolve = settled;
+      }),
+    );
+  }
+
+  /** Waits for observers, but only a moment once the run is being aborted. */
+  #patiently(delivery: Promise<void>): Promise<void> {
+    const signal = this.#hurry;
+    if (!signal) return delivery;
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      const hurry = () => {
+        timer = setTimeout(finish, HURRY_MS);
+      };
+      const finish = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", hurry);
+        resolve();
+      };
+      if (signal.aborted) hurry();
+      else signal.addEventListener("abort", hurry, { once: true });
+      void delivery.then(finish);
+    });
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * Who listens to a hook. tapable offers typed hooks and no untap, and a throwing tap aborts the rest; so each hook gets
+ * one dispatcher tap over a copy-on-write list that scopes own. Three promises: a dispatch in flight keeps its snapshot,
+ * one observer's throw does not stop the others, and only thenables are awaited.
+ */
+import { AsyncSeriesBailHook, type AsyncSeriesHook, AsyncSeriesWaterfallHook, HookMap, SyncBailHook, SyncHook, SyncWaterfallHook } from "tapable";
+import type { Scope } from "./scope.ts";
+
+type Fn = (...args: any[]) => unknown;
+
+interface Entry {
+  readonly scope: Scope;
+  readonly stage: number;
+  readonly order: number;
+  readonly fn: Fn;
+}
+
+export interface TapOptions {
+  name?: string;
+  stage?: number;
+}
+
+type Combine = "series" | "bail" | "waterfall";
+
+/** Hooks whose taps may refuse by throwing; in all other series hooks a throw is reported and the rest goes on. */
+const refusing = new WeakSet<object>();
+const lists = new WeakMap<object, Taps>();
+
+/** Marks a hook whose taps refuse by throwing. */
+export function mayRefuse<H extends object>(hook: H): H {
+  refusing.add(hook);
+  return hook;
+}
+
+/** The list behind a hook; made with its dispatcher at first use. */
+export function tapsOf(hook: object): Taps {
+  let taps = lists.get(hook);
+  if (!taps) {
+    taps = new Taps(hook);
+    lists.set(hook, taps);
+  }
+  return taps;
+}
+
+/** Whether anybody listens; hot paths ask before they prepare an argument. */
+export function isTapped(hook: object): boolean {
+  return (lists.get(hook)?.count ?? 0) > 0;
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | undefined)?.then === "function";
+
+export class Taps {
+  #all: readonly Entry[] = [];
+  #live: readonly Entry[] | undefined;
+  readonly #combine: Combine;
+  readonly #refuses: boolean;
+  /** grows with every change, so that readers know what they cached is old */
+  version = 0;
+
+  constructor(hook: object) {
+    this.#combine = combineOf(hook);
+    this.#refuses = this.#combine !== "series" || refusing.has(hook);
+    install(hook, this);
+  }
+
+  get count(): number {
+    return this.#entries().length;
+  }
+
+  /** All entries, visible or not: what must be empty after unloading. */
+  get registered(): number {
+    return this.#all.length;
+  }
+
+  add(scope: Scope, fn: Fn, stage: number): () => void {
+    const entry: Entry = { scope, stage, order: scope.order, fn };
+    const behind = this.#all.findIndex((other) => other.stage > stage || (other.stage === stage && other.order > entry.order));
+    this.#all = behind < 0 ? [...this.#all, entry] : [...this.#all.slice(0, behind), entry, ...this.#all.slice(behind)];
+    this.changed();
+    return () => {
+      this.#all = this.#all.filter((other) => other !== entry);
+      this.changed();
+    };
+  }
+
+  /** A scope became visible or invisible, or an entry came or went. */
+  changed(): void {
+    this.#live = undefined;
+    this.version++;
+  }
+
+  #entries(): readonly Entry[] {
+    this.#live ??= this.#all.filter((entry) => entry.scope.visible);
+    return this.#live;
+  }
+
+  /** Runs synchronous taps. */
+  run(args: unknown[]): unknown {
+    let value = args[0];
+    for (const entry of this.#entries()) {
+      try {
+        const answer = entry.fn(...(this.#combine === "waterfall" ? [value, ...args.slice(1)] : args));
+        if (answer === undefined) continue;
+        if (this.#combine === "bail") return answer;
+        if (this.#combine === "waterfall") value = answer;
+      } catch (error) {
+        if (this.#refuses) throw error;
+        entry.scope.threw(error);
+      }
+    }
+    return this.#combine === "waterfall" ? value : undefined;
+  }
+
+  /** Runs taps that may be asynchronous; calls back synchronously while none is. */
+  runAsync(args: unknown[], done: (error: Error | null, result?: unknown) => void): void {
+    const entries = this.#entries();
+    let value = args[0];
+    const step = (from: number): void => {
+      for (let index = from; index < entries.length; index++) {
+        const entry = entries[index] as Entry;
+        try {
+          const answer = entry.fn(...(this.#combine === "waterfall" ? [value, ...args.slice(1)] : args));
+          if (isThenable(answer)) {
+            answer.then(
+              (result) => (take(result) ? done(null, result) : step(index + 1)),
+              (error) => (failed(entry, error) ? done(error) : step(index + 1)),
+            );
+            return;
+          }
+          if (take(answer)) {
+            done(null, answer);
+            return;
+          }
+        } catch (error) {
+          if (failed(entry, error)) {
+            done(error as Error);
+            return;
+          }
+        }
+      }
+      done(null, this.#combine === "waterfall" ? value : undefined);
+    };
+    /** true: the dispatch is decided */
+    const take = (answer: unknown): boolean => {
+      if (answer === undefined) return false;
+      if (this.#combine === "waterfall") value = answer;
+      return this.#combine === "bail";
+    };
+    const failed = (entry: Entry, error: unknown): boolean => {
+      if (this.#refuses) return true;
+      entry.scope.threw(error);
+      return false;
+    };
+    step(0);
+  }
+}
+
+/** tapable's hooks are made by factories: `instanceof` says nothing about them, their constructor does. */
+const isA = (hook: object, ...classes: unknown[]): boolean => classes.includes(hook.constructor);
+
+function combineOf(hook: object): Combine {
+  if (isA(hook, AsyncSeriesBailHook, SyncBailHook)) return "bail";
+  if (isA(hook, AsyncSeriesWaterfallHook, SyncWaterfallHook)) return "waterfall";
+  return "series";
+}
+
+function install(hook: object, taps: Taps): void {
+  if (isA(hook, SyncHook, SyncBailHook, SyncWaterfallHook)) {
+    (hook as SyncHook<any>).tap("dispatcher", (...args: any[]) => taps.run(args) as undefined);
+    return;
+  }
+  (hook as AsyncSeriesHook<any>).tapAsync("dispatcher", (...args: any[]) => {
+    const done = args.pop() as (error: Error | null, result?: unknown) => void;
+    taps.runAsync(args, done);
+  });
+}
+
+/** The tap-only view of a hook: `tap` and `tapPromise`, remembered by the plugin's scope. */
+export type OwnedHook<H> =
+  H extends SyncHook<infer A>
+    ? { tap(options: string | TapOptions, fn: (...args: Tuple<A>) => void): () => void }
+    : H extends SyncBailHook<infer A, infer R>
+      ? { tap(options: string | TapOptions, fn: (...args: Tuple<A>) => R | void): () => void }
+      : H extends SyncWaterfallHook<infer A>
+        ? { tap(options: string | TapOptions, fn: (...args: Tuple<A>) => Tuple<A>[0] | void): () => void }
+        : H extends AsyncSeriesWaterfallHook<infer A>
+          ? AsyncTap<Tuple<A>, Tuple<A>[0] | void>
+          : H extends AsyncSeriesBailHook<infer A, infer R>
+            ? AsyncTap<Tuple<A>, R | void>
+            : H extends AsyncSeriesHook<infer A>
+              ? AsyncTap<Tuple<A>, void>
+              : H extends HookMap<infer I>
+                ? { for(key: string): OwnedHook<I> }
+                : never;
+
+type Tuple<A> = A extends unknown[] ? A : [A];
+
+interface AsyncTap<A extends unknown[], R> {
+  tap(options: string | TapOptions, fn: (...args: A) => R | Promise<R>): () => void;
+  tapPromise(options: string | TapOptions, fn: (...args: A) => Promise<R>): () => void;
+}
+
+export type Owned<T> = { readonly [K in keyof T]: OwnedHook<T[K]> };
+
+/** One prototype of getters per table: a view costs one object, and a hook's own view is made when it is asked for. */
+const prototypes = new WeakMap<object, object>();
+
+/** Makes the tap-only view of a table of hooks for one scope. */
+export function own<T extends object>(hooks: T, scope: Scope): Owned<T> {
+  let prototype = prototypes.get(hooks);
+  if (!prototype) {
+    prototype = {};
+    for (const [name, hook] of Object.entries(hooks)) {
+      Object.defineProperty(prototype, name, {
+        enumerable: true,
+        get(this: { scope: Scope }) {
+          return ownHook(hook as object, this.scope);
+        },
+      });
+    }
+    prototypes.set(hooks, prototype);
+  }
+  return Object.create(prototype, { scope: { value: scope } });
+}
+
+function ownHook(hook: object, scope: Scope): unknown {
+  if (hook instanceof HookMap) return { for: (key: string) => ownHook(hook.for(key) as object, scope) };
+  const tap = (options: string | TapOptions, fn: Fn) => scope.tap(hook, fn, typeof options === "string" ? 0 : (options.stage ?? 0));
+  return { tap, tapPromise: tap };
+}
