@@ -1,0 +1,274 @@
+/** The service `resources`: the order in which places count, and what each holds. */
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { AsyncSeriesHook } from "tapable";
+import type { PluginKernel, SourceInfo } from "../../core/index.ts";
+import type {} from "../packages/contract.ts";
+import type {} from "../settings/contract.ts";
+import { type Complain, complainer } from "../shared/complaints.ts";
+import { isRemoteSource } from "../shared/package-source.ts";
+import { expandPath } from "../shared/paths.ts";
+import type {} from "../system-prompt/contract.ts";
+import type { FilesOptions, ResourceFile, ResourceKind, Resources } from "./contract.ts";
+import { readManifest } from "./manifest.ts";
+import { type DeclaredPackage, declaredPackages, filterPackage } from "./packages.ts";
+import { adjust, type Base, isAdjustment, isGlob } from "./patterns.ts";
+import { isDirectory, isFile, realPath, Scanner, statOf } from "./scan.ts";
+
+type Scope = "user" | "project";
+
+const switches = { extensions: "no-extensions", skills: "no-skills", prompts: "no-prompt-templates" } as const;
+const explicit = { extensions: undefined, skills: "skill", prompts: "prompt-template" } as const;
+
+export class ResourcesService implements Resources {
+  readonly hooks = { changed: new AsyncSeriesHook<[]>() };
+  readonly #kernel: PluginKernel;
+  readonly #complain: Complain;
+  readonly #scanner: Scanner;
+  readonly #discovered: { kind: ResourceKind; paths: string[]; sourceInfo: SourceInfo }[] = [];
+  /** directories of remote packages, by scope and source, until the next reload */
+  #directories = new Map<string, Promise<string | undefined>>();
+  #packageRoots = new Set<string>();
+
+  constructor(kernel: PluginKernel) {
+    this.#kernel = kernel;
+    this.#complain = complainer(kernel, "resources");
+    this.#scanner = new Scanner(this.#complain);
+  }
+
+  async files(kind: ResourceKind, { withProject = this.#isTrusted(), everything = false }: FilesOptions = {}): Promise<ResourceFile[]> {
+    const found = await this.#fromCommandLine(kind);
+    if (!this.#isOff(kind)) {
+      if (withProject) found.push(...(await this.#fromScope("project", kind, everything)));
+      found.push(...(await this.#fromScope("user", kind, everything)));
+      found.push(...(await this.#fromPackages(kind, withProject, everything)));
+    }
+    found.push(...(await this.#explicit(kind)), ...(await this.#fromExtensions(kind)));
+    return withoutDuplicates(found);
+  }
+
+  roots(kind: ResourceKind): string[] {
+    const sources = this.#kernel.options.extension ?? [];
+    const given = sources.filter((source) => !isRemoteSource(source) && !source.startsWith("builtin:")).map((source) => this.#fromCwd(source));
+    const named = explicit[kind] ? (this.#kernel.options[explicit[kind]] ?? []).map((path) => this.#fromCwd(path)) : [];
+    const roots = [...given.flatMap((path) => [path, join(path, kind)]), ...named];
+    if (!this.#isOff(kind)) {
+      const scopes: Scope[] = this.#isTrusted() ? ["project", "user"] : ["user"];
+      for (const scope of scopes) {
+        roots.push(this.#settings.file(scope), ...this.#discoveryDirs(scope, kind).map(({ dir }) => dir));
+        roots.push(...this.#listedPaths(scope, kind).filter((path) => !isGlob(path)));
+      }
+      for (const root of this.#packageRoots) roots.push(join(root, "package.json"), join(root, kind));
+    }
+    return [...new Set(roots)];
+  }
+
+  addDiscovered(kind: "skills" | "prompts", paths: string[], sourceInfo: SourceInfo): () => void {
+    const item = { kind, paths, sourceInfo };
+    this.#discovered.push(item);
+    return () => {
+      const index = this.#discovered.indexOf(item);
+      if (index >= 0) this.#discovered.splice(index, 1);
+    };
+  }
+
+  async reload(): Promise<void> {
+    this.#directories = new Map();
+    this.#packageRoots = new Set();
+    await this.hooks.changed.promise();
+    await this.#kernel.tryService("systemPrompt")?.reload();
+  }
+
+  // ------------------------------------------------------------ the ranks
+
+  /** Rank 1: what `-e` names; a directory or package brings all its kinds. */
+  async #fromCommandLine(kind: ResourceKind): Promise<ResourceFile[]> {
+    const found: ResourceFile[] = [];
+    for (const source of this.#kernel.options.extension ?? []) {
+      const path = await this.#commandLinePath(source);
+      if (path === undefined) continue;
+      const isPackage = isDirectory(path) && holdsResources(path);
+      const baseDir = isDirectory(path) ? path : dirname(path);
+      const info = { source: "cli", scope: "temporary", origin: isPackage ? "package" : "top-level", baseDir } as const;
+      const files = await this.#filesOf(kind, path);
+      // An extension that is not there is the loader's to report.
+      const named = files.length === 0 && kind === "extensions" && !isPackage ? [path] : files;
+      found.push(...named.map((file) => ({ path: file, sourceInfo: { path: file, ...info } })));
+    }
+    return found;
+  }
+
+  /** Ranks 2 and 3, or 4 and 5: the scope's list, then its directories. */
+  async #fromScope(scope: Scope, kind: ResourceKind, everything: boolean): Promise<ResourceFile[]> {
+    const base = this.#base(scope);
+    const adjustments = everything ? [] : this.#list(scope, kind).filter(isAdjustment);
+    const listed: string[] = [];
+    for (const path of this.#listedPaths(scope, kind)) {
+      if (isGlob(path)) listed.push(...(await this.#scanner.listed(base.dir, kind, [path])));
+      else if (statOf(path)) listed.push(...(await this.#scanner.path(kind, path)));
+      else this.#complain(`${this.#settings.file(scope)}: "${kind}" names ${path}, which does not exist`);
+    }
+    const label = async (files: string[], source: string, baseDir: string): Promise<ResourceFile[]> =>
+      (await adjust(files, new Set(files), adjustments, base)).map((path) => ({ path, sourceInfo: { path, source, scope, origin: "top-level", baseDir } }));
+    const found = await label(listed, "local", base.dir);
+    for (const { dir, baseDir, scan } of this.#discoveryDirs(scope, kind)) found.push(...(await label(await scan(dir), "auto", baseDir)));
+    return found;
+  }
+
+  /** Rank 6. */
+  async #fromPackages(kind: ResourceKind, withProject: boolean, everything: boolean): Promise<ResourceFile[]> {
+    const lists = { project: withProject ? this.#settings.project().packages : [], user: this.#settings.user().packages };
+    const found: ResourceFile[] = [];
+    for (const declared of declaredPackages(lists, { project: this.#base("project"), user: this.#base("user") }, this.#complain)) {
+      const root = await this.#packageRoot(declared);
+      if (root === undefined) continue;
+      this.#packageRoots.add(root);
+      const baseDir = isDirectory(root) ? root : dirname(root);
+      const all = await this.#filesOf(kind, root);
+      const files = everything ? all : await filterPackage(all, kind, declared, { dir: baseDir, home: this.#settings.home() });
+      const info = { source: declared.entry.source, scope: declared.scope, origin: "package", baseDir } as const;
+      found.push(...files.map((path) => ({ path, sourceInfo: { path, ...info } })));
+    }
+    return found;
+  }
+
+  /** Rank 7: `--skill` and `--prompt-template`, last because they add and do not replace. */
+  async #explicit(kind: ResourceKind): Promise<ResourceFile[]> {
+    const flag = explicit[kind];
+    const found: ResourceFile[] = [];
+    for (const path of flag ? (this.#kernel.options[flag] ?? []).map((given) => this.#fromCwd(given)) : []) {
+      if (!statOf(path)) {
+        this.#complain(`--${flag} ${path} does not exist`);
+        continue;
+      }
+      const baseDir = isDirectory(path) ? path : dirname(path);
+      const info = { source: "cli", scope: "temporary", origin: "top-level", baseDir } as const;
+      for (const file of await this.#scanner.path(kind, path)) found.push({ path: file, sourceInfo: { path: file, ...info } });
+    }
+    return found;
+  }
+
+  /** Rank 8. */
+  async #fromExtensions(kind: ResourceKind): Promise<ResourceFile[]> {
+    const found: ResourceFile[] = [];
+    for (const { paths, sourceInfo } of this.#discovered.filter((item) => item.kind === kind)) {
+      for (const path of paths.map((given) => this.#fromCwd(given))) {
+        if (!statOf(path)) this.#complain(`${path}, named by ${sourceInfo.source}, does not exist`);
+        const files = statOf(path) ? await this.#scanner.path(kind, path) : [];
+        found.push(...files.map((file) => ({ path: file, sourceInfo: { ...sourceInfo, path: file } })));
+      }
+    }
+    return found;
+  }
+
+  // ------------------------------------------------------------ places
+
+  get #settings() {
+    return this.#kernel.service("settings");
+  }
+
+  #isTrusted(): boolean {
+    return this.#kernel.tryService("trust")?.isTrusted() ?? false;
+  }
+
+  #isOff(kind: ResourceKind): boolean {
+    return this.#kernel.options[switches[kind]] === true;
+  }
+
+  #fromCwd(path: string): string {
+    return expandPath(path, this.#settings.cwd(), this.#settings.home());
+  }
+
+  #base(scope: Scope): Base {
+    return { dir: scope === "user" ? this.#settings.agentDir() : this.#settings.projectDir(), home: this.#settings.home() };
+  }
+
+  #list(scope: Scope, kind: ResourceKind): string[] {
+    return (this.#settings[scope]()[kind] ?? []) as string[];
+  }
+
+  /** Absolute paths, and globs as they are written. */
+  #listedPaths(scope: Scope, kind: ResourceKind): string[] {
+    const { dir, home } = this.#base(scope);
+    const plain = this.#list(scope, kind).filter((entry) => !isAdjustment(entry));
+    return plain.map((entry) => (isGlob(entry) ? entry : expandPath(entry, dir, home)));
+  }
+
+  #discoveryDirs(scope: Scope, kind: ResourceKind): { dir: string; baseDir: string; scan(dir: string): Promise<string[]> }[] {
+    const baseDir = this.#base(scope).dir;
+    const own = (scan: (dir: string) => Promise<string[]>) => ({ dir: join(baseDir, kind), baseDir, scan });
+    if (kind === "extensions") return [own((dir) => this.#scanner.extensions(dir))];
+    if (kind === "prompts") return [own((dir) => this.#scanner.prompts(dir, { deep: false }))];
+    const shared = scope === "user" ? [this.#settings.home()] : this.#projectDirs();
+    const scanShared = (dir: string) => this.#scanner.skills(dir, "agents");
+    return [
+      own((dir) => this.#scanner.skills(dir)),
+      ...shared.map((dir) => ({ dir: join(dir, ".agents", "skills"), baseDir: join(dir, ".agents"), scan: scanShared })),
+    ];
+  }
+
+  /** The cwd and the directories above it up to the root of its repository; the user's home is the user's. */
+  #projectDirs(): string[] {
+    const dirs: string[] = [];
+    for (let dir = this.#settings.cwd(); ; dir = dirname(dir)) {
+      if (realPath(dir) !== realPath(this.#settings.home())) dirs.push(dir);
+      if (statOf(join(dir, ".git")) || dir === dirname(dir)) return dirs;
+    }
+  }
+
+  // ------------------------------------------------------------ packages
+
+  /** A file is an extension; a directory is a package if it looks like one, else an extension. */
+  async #filesOf(kind: ResourceKind, path: string): Promise<string[]> {
+    if (!isDirectory(path)) return kind === "extensions" && isFile(path) ? [path] : [];
+    if (holdsResources(path)) return this.#scanner.packaged(path, kind);
+    return kind === "extensions" ? this.#scanner.extensions(path) : [];
+  }
+
+  async #commandLinePath(source: string): Promise<string | undefined> {
+    if (source.startsWith("builtin:")) return join(this.#packageDir(), "builtin-extensions", `${source.slice("builtin:".length)}.ts`);
+    return isRemoteSource(source) ? this.#directory(source, "temporary") : this.#fromCwd(source);
+  }
+
+  async #packageRoot({ entry, scope, localPath }: DeclaredPackage): Promise<string | undefined> {
+    if (localPath === undefined) return this.#directory(entry.source, scope);
+    if (statOf(localPath)) return localPath;
+    this.#complain(`${this.#settings.file(scope)}: the package ${localPath} does not exist`);
+    return undefined;
+  }
+
+  #directory(source: string, scope: Scope | "temporary"): Promise<string | undefined> {
+    const packages = this.#kernel.tryService("packages");
+    if (!packages) {
+      this.#complain(`${source} is not loaded: this distribution does not install packages`);
+      return Promise.resolve(undefined);
+    }
+    const key = `${scope} ${source}`;
+    const known = this.#directories.get(key) ?? packages.directory(source, scope);
+    this.#directories.set(key, known);
+    return known;
+  }
+
+  /** The directory that holds `builtin-extensions/`, from sources and from the build alike. */
+  #packageDir(): string {
+    const given = this.#kernel.options.packageDir;
+    if (given) return given;
+    for (let dir = dirname(fileURLToPath(import.meta.url)); ; dir = dirname(dir)) {
+      if (isDirectory(join(dir, "builtin-extensions")) || dir === dirname(dir)) return dir;
+    }
+  }
+}
+
+/** Whether `-e DIR` or a local package means a package and not one extension. */
+function holdsResources(dir: string): boolean {
+  return readManifest(dir) !== undefined || ["extensions", "skills", "prompts", "themes"].some((name) => isDirectory(join(dir, name)));
+}
+
+/** The same file reached twice is silently one: the first. */
+function withoutDuplicates(files: ResourceFile[]): ResourceFile[] {
+  const seen = new Set<string>();
+  return files.filter(({ path }) => {
+    const real = realPath(path);
+    return !seen.has(real) && seen.add(real);
+  });
+}
