@@ -1,0 +1,165 @@
+/** One client on a pair of streams, from the first dialog of an extension at start to the last byte. */
+import { type Io, type PluginKernel, Stage } from "../../core/index.ts";
+import type {} from "../process/contract.ts";
+import { chosenDialect, chosenUpdates } from "../shared/frames/choice.ts";
+import { RecordSplitter } from "../shared/frames/jsonl.ts";
+import { Answerer } from "./answer.ts";
+import { History } from "./history.ts";
+import { Lanes } from "./lanes.ts";
+import { Outbound } from "./outbound.ts";
+import { FrameUi } from "./ui.ts";
+
+/** How long commands that were read before the end of input may take to be answered. */
+const ANSWERING_MS = 5000;
+/** How long closing may take. */
+const CLOSING_MS = 5000;
+/** How long commands that closing cut short may take to say so. */
+const LAST_ANSWERS_MS = 1000;
+/** A reader that took nothing for this long has stopped reading. */
+const STALLED_MS = 3000;
+
+export class Connection {
+  readonly out: Outbound;
+  readonly ui: FrameUi;
+  readonly history: History | undefined;
+  readonly #kernel: PluginKernel;
+  readonly #lanes: Lanes;
+  readonly #splitter: RecordSplitter;
+  readonly #client = new AbortController();
+  readonly #over: Promise<void>;
+  #setOver: () => void = () => {};
+  #open: () => void = () => {};
+  #input: NodeJS.ReadableStream | undefined;
+  #hasEnded = false;
+  #isServing = false;
+
+  constructor(kernel: PluginKernel) {
+    this.#kernel = kernel;
+    this.#over = new Promise((resolve) => {
+      this.#setOver = resolve;
+    });
+    const opening = new Promise<void>((resolve) => {
+      this.#open = resolve;
+    });
+    const settings = kernel.tryService("settings");
+    const isNumbered = kernel.options["rpc-seq"] === true || settings?.ownEnv("RPC_SEQ") === "1";
+    this.history = isNumbered ? new History() : undefined;
+    const dialect = chosenDialect(kernel);
+    this.out = new Outbound(kernel, {
+      dialect,
+      updateMode: chosenUpdates(kernel),
+      ...(this.history && { history: this.history }),
+      onGone: () => this.#leave(),
+    });
+    const titles = settings?.ownEnv("RPC_EMIT_TITLE");
+    this.ui = new FrameUi({
+      send: (record) => this.out.sendNow(record),
+      showsTitles: titles === "1" || (titles !== "0" && !dialect.hidesTitles),
+      onAsk: () => this.#answerEarly(),
+    });
+    this.#lanes = new Lanes(opening);
+    const answerer = new Answerer(kernel, this.out, this.#lanes, this.#client.signal);
+    this.#splitter = new RecordSplitter({ onRecord: (text) => answerer.receive(text), onTooLong: () => answerer.tooLong() });
+  }
+
+  /** Takes part in the kernel: what it says goes out, what waits in the pipe holds it back. */
+  join(): void {
+    const { hooks } = this.#kernel;
+    hooks.event.tap({ name: "rpc", stage: Stage.wire }, (event) => this.out.event(event));
+    hooks.fault.tap("rpc", (fault) => this.out.fault(fault));
+    hooks.stopping.tap("rpc", () => {
+      this.ui.close();
+      this.#setOver();
+    });
+    hooks.stop.tap({ name: "rpc", stage: Stage.listen }, () => this.#finish());
+    this.#kernel.gate(() => this.out.writer.ready());
+  }
+
+  /** Serves until input ends, the reader is gone, or the agent is stopped by somebody else. */
+  async serve(io: Io): Promise<number> {
+    this.#connect(io);
+    this.#isServing = true;
+    this.#open();
+    await this.#over;
+    if (!this.out.writer.isGone) await atMost(ANSWERING_MS, this.#lanes.ordered());
+    await atMost(CLOSING_MS, this.#kernel.stop("quit"));
+    await this.#flush();
+    this.#disconnect();
+    return 0;
+  }
+
+  // ------------------------------------------------------------ streams
+
+  /** Extensions may ask while the agent starts: then the client must be heard before it is served. */
+  #answerEarly(): void {
+    const io = this.#kernel.tryService("process")?.io;
+    if (io) this.#connect(io);
+  }
+
+  #connect({ stdin, stdout }: Io): void {
+    if (this.#input) return;
+    this.#input = stdin;
+    this.out.writer.attach(stdout);
+    stdin.on("data", this.#onData);
+    stdin.on("end", this.#onEnd);
+    stdin.on("error", this.#onEnd);
+    stdin.on("close", this.#onEnd);
+  }
+
+  #disconnect(): void {
+    this.#input?.off("data", this.#onData);
+    this.#input?.pause();
+  }
+
+  readonly #onData = (chunk: Buffer | string): void => this.#splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+
+  readonly #onEnd = (): void => {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#input?.off("data", this.#onData);
+    this.#splitter.end();
+    // Nobody can answer any more, and a command may be waiting for exactly that.
+    this.ui.close();
+    this.#setOver();
+  };
+
+  // ------------------------------------------------------------ the end
+
+  #leave(): void {
+    this.#client.abort();
+    this.ui.close();
+    this.#setOver();
+  }
+
+  /** Work that was cut short by the stop still gets its answer; then everything is written. */
+  async #finish(): Promise<void> {
+    if (this.#isServing) await atMost(LAST_ANSWERS_MS, this.#lanes.all());
+    await this.#flush();
+  }
+
+  /** Writes what waits, as long as the client reads. */
+  async #flush(): Promise<void> {
+    const { writer } = this.out;
+    const flushed = writer.flush();
+    let isFlushed = false;
+    void flushed.then(() => {
+      isFlushed = true;
+    });
+    for (let before = -1; !isFlushed && before !== writer.writtenBytes; ) {
+      before = writer.writtenBytes;
+      await atMost(STALLED_MS, flushed);
+    }
+  }
+}
+
+/** Waits for `work`, but not longer than that. */
+function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    work.then(done, done);
+  });
+}

@@ -1,0 +1,115 @@
+/** Records as lines: JSON without U+2028 and U+2029, which careless readers take for line ends. */
+import type { Frame } from "./writer.ts";
+
+const SEPARATORS = /[\u2028\u2029]/g;
+/** Nesting past which a value that JSON cannot hold is cut off. */
+const DEPTH = 100;
+
+/** One JSON text for any value; never throws. What JSON cannot hold (cycles, big integers, getters that throw) is described instead. */
+export function toJson(value: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch {
+    json = JSON.stringify(describable(value, new Set(), DEPTH));
+  }
+  return escapeSeparators(json ?? "null");
+}
+
+/** The inside of a JSON string. */
+export function escapeText(text: string): string {
+  return escapeSeparators(JSON.stringify(text).slice(1, -1));
+}
+
+function escapeSeparators(json: string): string {
+  return json.replace(SEPARATORS, (character) => (character === "\u2028" ? "\\u2028" : "\\u2029"));
+}
+
+/** A copy that JSON can hold. */
+function describable(value: unknown, above: Set<unknown>, depth: number): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object" || value === null) return value;
+  if (above.has(value)) return "[circular]";
+  if (depth === 0) return "[too deep]";
+  const within = new Set(above).add(value);
+  if (Array.isArray(value)) return value.map((item) => describable(item, within, depth - 1));
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    try {
+      copy[key] = describable((value as Record<string, unknown>)[key], within, depth - 1);
+    } catch {
+      copy[key] = "[unreadable]";
+    }
+  }
+  return copy;
+}
+
+/** A record as it stands now: serialized at once, because whoever made it may go on to change it. */
+export function recordFrame(record: object): Frame {
+  return new LineFrame(`${toJson(record)}\n`);
+}
+
+class LineFrame implements Frame {
+  readonly #line: string;
+  readonly size: number;
+
+  constructor(line: string) {
+    this.#line = line;
+    this.size = line.length;
+  }
+
+  render(): string {
+    return this.#line;
+  }
+}
+
+/** A record that replaces its neighbour with the same key: progress that is always complete. */
+export function replaceableFrame(record: object, key: string): Frame {
+  return new ReplaceableFrame(record, key);
+}
+
+class ReplaceableFrame extends LineFrame {
+  readonly #key: string;
+
+  constructor(record: object, key: string) {
+    super(`${toJson(record)}\n`);
+    this.#key = key;
+  }
+
+  merge(next: Frame): Frame | undefined {
+    return next instanceof ReplaceableFrame && next.#key === this.#key ? next : undefined;
+  }
+}
+
+/** A record whose text is appended to by its neighbour with the same key. */
+export function growingFrame(record: Record<string, unknown> & { delta: string }, key: string): Frame {
+  return new GrowingFrame(record, [record.delta], record.delta.length, key);
+}
+
+class GrowingFrame implements Frame {
+  readonly #record: Record<string, unknown>;
+  /** kept apart until written: joining at each merge would cost the square */
+  readonly #deltas: string[];
+  readonly #length: number;
+  readonly #key: string;
+  readonly size: number;
+
+  constructor(record: Record<string, unknown>, deltas: string[], length: number, key: string) {
+    this.#record = record;
+    this.#deltas = deltas;
+    this.#length = length;
+    this.#key = key;
+    this.size = length + 100;
+  }
+
+  render(): string {
+    return `${toJson({ ...this.#record, delta: this.#deltas.join("") })}\n`;
+  }
+
+  merge(next: Frame): Frame | undefined {
+    if (!(next instanceof GrowingFrame) || next.#key !== this.#key) return undefined;
+    // The list is handed on: this frame is never rendered again.
+    this.#deltas.push(...next.#deltas);
+    return new GrowingFrame(this.#record, this.#deltas, this.#length + next.#length, this.#key);
+  }
+}

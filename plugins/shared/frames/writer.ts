@@ -1,0 +1,180 @@
+/** The one writer of an output stream: records of one tick in one write, merged while the reader is behind, with a bound on what waits. */
+
+/** A record on its way out. */
+export interface Frame {
+  /** bytes when written, or a good guess */
+  readonly size: number;
+  /** The whole line with its LF. Called once, when the stream can take it. */
+  render(): string | Buffer;
+  /** One frame in place of this one and the next, or nothing if both must be written. */
+  merge?(next: Frame): Frame | undefined;
+  /** written as it is: it has its number already */
+  readonly isStamped?: boolean;
+}
+
+export interface FrameWriterOptions {
+  /** the reader is gone; what is written from now on is discarded */
+  onGone?(error: Error): void;
+  /** Puts a number into each line at the moment it is written. */
+  stamp?(line: string | Buffer): string | Buffer;
+}
+
+/** Above `HIGH` waiting bytes sources stop, below `LOW` they go on. */
+const HIGH = 8 * 1024 * 1024;
+const LOW = 4 * 1024 * 1024;
+/** Bytes per write: the rest stays in the queue, where it can still be merged. */
+const BATCH = 256 * 1024;
+const RETRY_MS = 10;
+
+export class FrameWriter {
+  readonly #options: FrameWriterOptions;
+  #out: NodeJS.WritableStream | undefined;
+  #queue: Frame[] = [];
+  #head = 0;
+  #waitingBytes = 0;
+  #isScheduled = false;
+  #isWriting = false;
+  #isGone = false;
+  #gate: Promise<void> | undefined;
+  #openGate: (() => void) | undefined;
+  #onEmpty: (() => void)[] = [];
+  /** grows with everything the stream took: how a patient caller sees that the reader still reads */
+  writtenBytes = 0;
+
+  /** Frames wait until `attach` brings a stream. */
+  constructor(options: FrameWriterOptions = {}) {
+    this.#options = options;
+  }
+
+  attach(out: NodeJS.WritableStream): void {
+    if (this.#out) return;
+    this.#out = out;
+    // For good: an error after the last write must not become an uncaught one.
+    out.on("error", (error: NodeJS.ErrnoException) => this.#onError(error));
+    this.#schedule();
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  write(frame: Frame): void {
+    if (this.#isGone) return;
+    // Only if the reader is behind: a reader that keeps up sees every increment.
+    const last = this.#isWriting ? this.#last() : undefined;
+    const merged = last?.merge?.(frame);
+    if (merged) {
+      this.#queue[this.#queue.length - 1] = merged;
+      this.#waitingBytes += merged.size - (last as Frame).size;
+    } else {
+      this.#queue.push(frame);
+      this.#waitingBytes += frame.size;
+    }
+    if (this.#waitingBytes > HIGH) this.#closeGate();
+    this.#schedule();
+  }
+
+  /** Undefined while the reader keeps up; else resolves when it has caught up. */
+  ready(): Promise<void> | undefined {
+    return this.#gate;
+  }
+
+  /** Resolves when everything is written or the reader is gone. */
+  flush(): Promise<void> {
+    if (this.#isEmpty() || !this.#out) return Promise.resolve();
+    return new Promise((resolve) => this.#onEmpty.push(resolve));
+  }
+
+  #last(): Frame | undefined {
+    return this.#head < this.#queue.length ? this.#queue.at(-1) : undefined;
+  }
+
+  #isEmpty(): boolean {
+    return this.#isGone || (this.#head >= this.#queue.length && !this.#isWriting);
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isWriting || !this.#out || this.#isGone || this.#head >= this.#queue.length) return;
+    this.#isScheduled = true;
+    // After the promises of this turn of the event loop: increments that arrived together leave together.
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#writeBatch();
+    });
+  }
+
+  #writeBatch(): void {
+    if (this.#isWriting || this.#isGone || this.#head >= this.#queue.length) return;
+    const lines: (string | Buffer)[] = [];
+    let taken = 0;
+    while (this.#head < this.#queue.length && taken < BATCH) {
+      const frame = this.#queue[this.#head++] as Frame;
+      taken += frame.size;
+      const line = frame.render();
+      lines.push(this.#options.stamp && !frame.isStamped ? this.#options.stamp(line) : line);
+    }
+    // A moving index instead of shift(): a backlog of n frames costs n, not n².
+    if (this.#head > 1024 || this.#head === this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#head);
+      this.#head = 0;
+    }
+    this.#isWriting = true;
+    this.#send(joined(lines), taken);
+  }
+
+  #send(bytes: string | Buffer, taken: number): void {
+    this.#out?.write(bytes as Buffer, (error?: NodeJS.ErrnoException | null) => {
+      if (error?.code === "EAGAIN") {
+        setTimeout(() => this.#send(bytes, taken), RETRY_MS);
+        return;
+      }
+      if (error) {
+        this.#onError(error);
+        return;
+      }
+      this.#isWriting = false;
+      this.#waitingBytes -= taken;
+      this.writtenBytes += bytes.length;
+      if (this.#waitingBytes < LOW) this.#reopenGate();
+      if (this.#isEmpty()) this.#tellEmpty();
+      else this.#writeBatch();
+    });
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    if (this.#isGone || error.code === "EAGAIN") return;
+    this.#isGone = true;
+    this.#queue = [];
+    this.#head = 0;
+    this.#waitingBytes = 0;
+    this.#reopenGate();
+    this.#tellEmpty();
+    this.#options.onGone?.(error);
+  }
+
+  #tellEmpty(): void {
+    for (const resolve of this.#onEmpty.splice(0)) resolve();
+  }
+
+  #closeGate(): void {
+    this.#gate ??= new Promise((resolve) => {
+      this.#openGate = resolve;
+    });
+  }
+
+  #reopenGate(): void {
+    this.#openGate?.();
+    this.#gate = undefined;
+    this.#openGate = undefined;
+  }
+}
+
+function joined(lines: (string | Buffer)[]): string | Buffer {
+  if (lines.length === 1) return lines[0] as string | Buffer;
+  if (lines.every((line) => typeof line === "string")) return lines.join("");
+  return Buffer.concat(lines.map((line) => (typeof line === "string" ? Buffer.from(line) : line)));
+}
