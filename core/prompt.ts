@@ -1,0 +1,97 @@
+/** A prompt's way in: intercept, reserve, input handlers, queue or refuse, prepare a run, accept. */
+import type { Accepted, PromptDraft, PromptInput, RunDraft } from "./contracts.ts";
+import { KernelError } from "./errors.ts";
+import type { Kernel } from "./kernel.ts";
+import { textBlock, type UserMessage } from "./messages.ts";
+import { BUSY } from "./run.ts";
+
+const handled: Accepted = { outcome: "handled", begin() {} };
+const queued: Accepted = { outcome: "queued", begin() {} };
+
+/** Takes a prompt. A throw refuses it; nothing has changed then. */
+export async function acceptPrompt(kernel: Kernel, input: PromptInput): Promise<Accepted> {
+  const draft = draftOf(kernel, input);
+  const intercepted = kernel.intercept(draft);
+  if (intercepted && (await intercepted) === "handled") return handled;
+
+  if (input.queue) return enqueue(kernel, draft, input.queue);
+  const { run } = kernel;
+  if (run.active) {
+    if (!input.whileRunning) throw new KernelError("E_BUSY", BUSY);
+    return whileRunning(kernel, draft, input.whileRunning);
+  }
+  kernel.hooks.admit.call(draft);
+  run.reserve();
+  return accept(kernel, draft);
+}
+
+/** Starts a run that no prompt asked for. */
+export async function acceptRun(kernel: Kernel, given: Partial<RunDraft>): Promise<Accepted> {
+  kernel.run.reserve();
+  return prepare(kernel, { prompted: false, text: "", images: [], messages: [], ...given });
+}
+
+function draftOf(kernel: Kernel, input: PromptInput): PromptDraft {
+  const streamingBehavior = input.queue ?? (kernel.run.active ? input.whileRunning : undefined);
+  return {
+    text: input.text,
+    images: input.images ?? [],
+    ...(input.blocks && { blocks: input.blocks }),
+    ...(input.extra && { extra: input.extra }),
+    source: input.source,
+    expand: input.expand !== false,
+    ...(streamingBehavior && { streamingBehavior }),
+    queueOnly: input.queue !== undefined,
+  };
+}
+
+/** The run is reserved: whatever refuses from here on gives it back. */
+async function accept(kernel: Kernel, draft: PromptDraft): Promise<Accepted> {
+  try {
+    if ((await kernel.hooks.input.promise(draft)) === "handled") {
+      kernel.run.release();
+      return handled;
+    }
+  } catch (error) {
+    kernel.run.release();
+    throw error;
+  }
+  return prepare(kernel, { prompted: true, text: draft.text, images: draft.images, messages: [userMessage(draft)] });
+}
+
+async function prepare(kernel: Kernel, run: RunDraft): Promise<Accepted> {
+  try {
+    // Without its two ports a run could not even fail in order.
+    kernel.service("transcript");
+    kernel.service("model");
+    await kernel.hooks.beforeRun.promise(run);
+  } catch (error) {
+    kernel.run.release();
+    throw error;
+  }
+  return { outcome: "started", begin: () => void kernel.run.begin(run) };
+}
+
+async function whileRunning(kernel: Kernel, draft: PromptDraft, behaviour: "steer" | "followUp"): Promise<Accepted> {
+  if ((await kernel.hooks.input.promise(draft)) === "handled") return handled;
+  if (kernel.run.active) {
+    kernel.queue.add(behaviour, { message: userMessage(draft), text: draft.text });
+    return queued;
+  }
+  // The run ended while handlers looked at the text: the prompt starts the next one.
+  kernel.run.reserve();
+  return prepare(kernel, { prompted: true, text: draft.text, images: draft.images, messages: [userMessage(draft)] });
+}
+
+async function enqueue(kernel: Kernel, draft: PromptDraft, behaviour: "steer" | "followUp"): Promise<Accepted> {
+  if ((await kernel.hooks.input.promise(draft)) === "handled") return handled;
+  kernel.queue.add(behaviour, { message: userMessage(draft), text: draft.text });
+  return queued;
+}
+
+function userMessage(draft: PromptDraft): UserMessage {
+  const further = [...(draft.blocks ?? []), ...draft.images];
+  // Models refuse a blank text block.
+  const text = draft.text.trim() === "" && further.length > 0 ? [] : [textBlock(draft.text)];
+  return { role: "user", content: [...text, ...further], ...draft.extra, timestamp: Date.now() };
+}

@@ -1,0 +1,121 @@
+/** Running or idle, the abort signal, and passes of the loop until nobody continues. */
+import type { RunDraft, RunOutcome } from "./contracts.ts";
+import { KernelError } from "./errors.ts";
+import type { Kernel } from "./kernel.ts";
+import { type Beginning, runLoop } from "./loop.ts";
+import { passedOver, patiently } from "./patience.ts";
+
+export const BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.";
+
+/** Something besides a run that keeps the session from being idle, e.g. a compaction. */
+export interface Occupation {
+  name: string;
+  abort(): void;
+}
+
+export class Run {
+  readonly #kernel: Kernel;
+  #controller: AbortController | undefined;
+  readonly #occupations = new Set<Occupation>();
+  #waiting: (() => void)[] = [];
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel;
+  }
+
+  /** A session-level run is active, from acceptance until it has settled. */
+  get active(): boolean {
+    return this.#controller !== undefined;
+  }
+
+  get idle(): boolean {
+    return !this.active && this.#occupations.size === 0;
+  }
+
+  /** of the active run */
+  get signal(): AbortSignal | undefined {
+    return this.#controller?.signal;
+  }
+
+  /** Claims the run before anything is awaited, so that two prompts cannot race. */
+  reserve(): void {
+    if (this.active) throw new KernelError("E_BUSY", BUSY);
+    this.#controller = new AbortController();
+  }
+
+  /** Gives a reserved run back: it was refused. */
+  release(): void {
+    this.#controller = undefined;
+    this.#wakeIfIdle();
+  }
+
+  /** Runs the reserved run. Never rejects. */
+  async begin(draft: RunDraft): Promise<void> {
+    const controller = this.#controller;
+    if (!controller) return;
+    this.#kernel.bus.hurryOn(controller.signal);
+    try {
+      await this.#passes(draft, controller.signal);
+      const delivered = this.#kernel.bus.flush();
+      if (delivered) await patiently(delivered, controller.signal);
+    } catch (error) {
+      this.#kernel.fault({ from: "kernel", during: "run", error });
+    } finally {
+      // The bus keeps the signal: after an abort not even an observer of agent_settled is waited for.
+      this.#controller = undefined;
+      this.#kernel.emit({ type: "agent_settled" });
+      this.#wakeIfIdle();
+    }
+  }
+
+  /** Keeps the session busy with something that `abort` cancels; the answer ends it. */
+  occupy(occupation: Occupation): () => void {
+    this.#occupations.add(occupation);
+    return () => {
+      this.#occupations.delete(occupation);
+      this.#wakeIfIdle();
+    };
+  }
+
+  /** Cancels whatever the session is doing and resolves when it is idle. */
+  abort(): Promise<void> {
+    this.#controller?.abort();
+    for (const occupation of this.#occupations) occupation.abort();
+    return this.whenIdle();
+  }
+
+  whenIdle(): Promise<void> {
+    if (this.idle) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wakeIfIdle(): void {
+    if (!this.idle) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  async #passes(draft: RunDraft, signal: AbortSignal): Promise<void> {
+    let first: Beginning = { messages: draft.messages, queue: "steer" };
+    await this.#boundary("start", "completed", signal);
+    for (;;) {
+      const outcome = await runLoop(this.#kernel, draft, first, signal);
+      if (signal.aborted || !(await this.#goesOn(outcome, signal))) return;
+      const hasOnlyFollowUps = outcome.status === "completed" && this.#kernel.queue.isEmpty("steer");
+      first = { messages: [], queue: hasOnlyFollowUps ? "followUp" : "steer" };
+    }
+  }
+
+  async #goesOn(outcome: RunOutcome, signal: AbortSignal): Promise<boolean> {
+    const answer = await patiently(this.#kernel.hooks.afterRun.promise(outcome, signal), signal);
+    if (answer === passedOver || signal.aborted) return false;
+    if (answer === "continue") return true;
+    // Handlers of agent_end may have queued messages.
+    if (outcome.status === "completed" && !this.#kernel.queue.isEmpty()) return true;
+    return (await this.#boundary("settle", outcome.status, signal)) === "continue";
+  }
+
+  async #boundary(at: "start" | "settle", status: RunOutcome["status"], signal: AbortSignal): Promise<"continue" | undefined> {
+    const answer = await patiently(this.#kernel.hooks.boundary.promise({ at, signal, status }), signal);
+    return answer === "continue" ? answer : undefined;
+  }
+}
