@@ -1,0 +1,70 @@
+/** What extensions put into the conversation: custom messages and texts in the user's name. */
+import { type AgentMessage, type CustomMessage, type ImageContent, textOf } from "../../core/index.ts";
+import { assertJson } from "./json.ts";
+import type { Runtime } from "./runtime.ts";
+import type { CustomMessageInput, SendMessageOptions, SendUserMessageOptions } from "./types.ts";
+
+interface Sending {
+  /** resolve with the run and reject with its refusal, instead of reporting it */
+  settles?: boolean;
+}
+
+export function customMessage({ customType, content, display, details }: CustomMessageInput): CustomMessage {
+  if (typeof customType !== "string") throw new TypeError("A custom message needs a customType.");
+  assertJson(details, "details of a custom message");
+  return { role: "custom", customType, content: content ?? "", display: display ?? false, ...(details !== undefined && { details }), timestamp: Date.now() };
+}
+
+export function sendMessage(runtime: Runtime, given: CustomMessageInput, options: SendMessageOptions = {}, sending: Sending = {}): Promise<void> {
+  const message = customMessage(given);
+  const { run, queue } = runtime.kernel;
+  const { deliverAs, triggerTurn } = options;
+  if (deliverAs === "nextTurn") runtime.nextTurn.push(message);
+  else if (run.active && triggerTurn === false) runtime.afterTurn.push(message);
+  else if (run.active) queue.add(deliverAs === "followUp" ? "followUp" : "steer", { message });
+  else if (triggerTurn) return perform(runtime, "send_message", sending, () => startRun(runtime, message), true);
+  else return perform(runtime, "send_message", sending, () => append(runtime, message), false);
+  return Promise.resolve();
+}
+
+export function sendUserMessage(
+  runtime: Runtime,
+  content: string | { type: string }[],
+  options: SendUserMessageOptions = {},
+  sending: Sending = {},
+): Promise<void> {
+  const text = textOf(content, "\n");
+  const images = typeof content === "string" ? [] : content.filter((block): block is ImageContent => block.type === "image");
+  const submit = async () => {
+    const accepted = await runtime.kernel.prompt({
+      text,
+      ...(images.length > 0 && { images }),
+      ...(options.deliverAs && { whileRunning: options.deliverAs }),
+      source: "extension",
+      expand: options.expandPromptTemplates === true,
+    });
+    accepted.begin();
+  };
+  return perform(runtime, "send_user_message", sending, submit, true);
+}
+
+/** Adds a message to the session without a run; extensions hear nothing of it. */
+export async function append(runtime: Runtime, message: AgentMessage): Promise<void> {
+  runtime.silent.add(message);
+  await runtime.kernel.append(message);
+}
+
+async function startRun(runtime: Runtime, message: CustomMessage): Promise<void> {
+  const accepted = await runtime.kernel.startRun({ messages: [message] });
+  accepted.begin();
+}
+
+/** Does it now, or once the dispatch of agent_settled is over. What fails later is reported, unless somebody waits for it. */
+function perform(runtime: Runtime, during: string, { settles }: Sending, work: () => Promise<void>, startsRun: boolean): Promise<void> {
+  const start = (): Promise<void> => runtime.leave(work);
+  const { deferred } = runtime;
+  const started = startsRun && deferred ? new Promise<void>((resolve, reject) => deferred.push(() => start().then(resolve, reject))) : start();
+  if (settles) return started.then(() => runtime.leave(() => runtime.kernel.run.whenIdle()));
+  started.catch((error) => runtime.kernel.fault({ from: "<runtime>", during, error }));
+  return Promise.resolve();
+}

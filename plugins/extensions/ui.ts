@@ -1,0 +1,106 @@
+/** `ctx.ui` of one instance: dialogs and notices over the `ui` service, and polite nothing where a terminal would be needed. */
+import type { Ui } from "../rpc/contract.ts";
+import type { Instance } from "./instance.ts";
+import { plainTheme } from "./public/theme.ts";
+import type { Runtime } from "./runtime.ts";
+import type { DialogOptions, ExtensionUIContext } from "./types.ts";
+
+type Answer = string | undefined;
+const nothing = () => {};
+
+export function createUi(runtime: Runtime, instance: Instance): ExtensionUIContext {
+  /** The service, if this mode has somebody to show things to. */
+  const service = (): Ui | undefined => {
+    instance.assertUsable();
+    return runtime.hasUi ? runtime.kernel.tryService("ui") : undefined;
+  };
+
+  /** A dialog: the instance's clocks stand still until it is answered. */
+  const ask = async <T>(kind: string, title: string, options: DialogOptions | undefined, fallback: T, open: (ui: Ui, settings: object) => Promise<T>): Promise<T> => {
+    const ui = service();
+    if (!ui || options?.signal?.aborted) return fallback;
+    const settings = { ...(options?.signal && { signal: options.signal }), ...(options?.timeout && { timeout: options.timeout }), owner: instance };
+    instance.dialogOpened();
+    const closed = runtime.promptOpened(kind, title);
+    try {
+      return await runtime.leave(() => open(ui, settings));
+    } finally {
+      closed();
+      instance.dialogClosed();
+    }
+  };
+
+  /** A notice. */
+  const show = (send: (ui: Ui) => void): void => {
+    const ui = service();
+    if (ui) runtime.leave(() => send(ui));
+  };
+
+  /** A member that does nothing without a terminal. */
+  const inert =
+    <T>(answer: T) =>
+    (): T => {
+      instance.assertUsable();
+      return answer;
+    };
+
+  const setEditorText = (text: string) => show((ui) => ui.setEditorText(String(text)));
+  return {
+    select: (title, options, settings) =>
+      ask<Answer>("select", title, settings, undefined, (ui, given) => ui.select(String(title), (options ?? []).map(String), given)),
+    confirm: (title, message, settings) => ask("confirm", title, settings, false, (ui, given) => ui.confirm(String(title), String(message ?? ""), given)),
+    input: (title, placeholder, settings) => ask<Answer>("input", title, settings, undefined, (ui, given) => ui.input(String(title), placeholder, given)),
+    editor: (title, prefill) => ask<Answer>("editor", title, undefined, undefined, (ui, given) => ui.editor(String(title), prefill, given)),
+    notify: (message, type) => show((ui) => ui.notify(String(message), type)),
+    setStatus: (key, text) =>
+      show((ui) => {
+        if (text === undefined) instance.statusKeys.delete(key);
+        else instance.statusKeys.add(key);
+        ui.setStatus(String(key), text === undefined ? undefined : String(text));
+      }),
+    setWidget: (key, content, options) =>
+      show((ui) => {
+        if (typeof content === "function") return;
+        if (content) instance.widgetKeys.add(key);
+        else instance.widgetKeys.delete(key);
+        ui.setWidget(String(key), Array.isArray(content) ? content.map(String) : undefined, options?.placement);
+      }),
+    setTitle: (title) => show((ui) => ui.setTitle(String(title))),
+    setEditorText,
+    pasteToEditor: setEditorText,
+    getEditorText: inert(""),
+    custom: async () => inert(undefined)() as never,
+    onTerminalInput: inert(nothing),
+    setWorkingMessage: inert(undefined),
+    setWorkingVisible: inert(undefined),
+    setWorkingIndicator: inert(undefined),
+    setHiddenThinkingLabel: inert(undefined),
+    setFooter: inert(undefined),
+    setHeader: inert(undefined),
+    setEditorComponent: inert(undefined),
+    getEditorComponent: inert(undefined),
+    addAutocompleteProvider: inert(undefined),
+    setToolsExpanded: inert(undefined),
+    getToolsExpanded: inert(false),
+    get theme() {
+      instance.assertUsable();
+      return plainTheme;
+    },
+    getAllThemes: () => inert([])(),
+    getTheme: inert(undefined),
+    setTheme: () => {
+      instance.assertUsable();
+      const mode = runtime.mode === "rpc" ? "RPC" : runtime.mode;
+      return { success: false, error: `Theme switching not supported in ${mode} mode` };
+    },
+  };
+}
+
+/** Takes statuses and widgets of an instance off the screen. */
+export function clearScreen(runtime: Runtime, instance: Instance): void {
+  const ui = runtime.hasUi ? runtime.kernel.tryService("ui") : undefined;
+  for (const key of instance.statusKeys) ui?.setStatus(key, undefined);
+  for (const key of instance.widgetKeys) ui?.setWidget(key, undefined);
+  instance.statusKeys.clear();
+  instance.widgetKeys.clear();
+}
