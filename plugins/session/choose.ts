@@ -1,0 +1,91 @@
+/** Which session a process begins with, by its command line. */
+import { type FoundSession, findById, latestSession, projectSessionDir } from "./places.ts";
+import { peekHeader, SessionFileError } from "./read.ts";
+
+/** Where sessions are looked for. */
+export interface Places {
+  cwd: string;
+  agentDir: string;
+  /** from option, environment or setting; absent: the project's own directory */
+  customDir?: string;
+  /** directories of all projects */
+  allDirs(): string[];
+  /** an absolute path for what the user wrote */
+  expand(path: string): string;
+}
+
+export interface SessionOptions {
+  continue?: boolean;
+  resume?: boolean;
+  session?: string;
+  "session-id"?: string;
+  fork?: string;
+  "no-session"?: boolean;
+}
+
+export type Choice =
+  | { kind: "memory" }
+  | { kind: "new"; id?: string; notice?: string }
+  /** `mayFork`: if somebody else writes it, a copy will do */
+  | { kind: "open"; path: string; cwd?: string; mayFork?: boolean }
+  | { kind: "fork"; path: string };
+
+/** Reads no more than headers. Throws sentences for the command line. */
+export function chooseSession(options: SessionOptions, places: Places): Choice {
+  const { session, fork, "session-id": id } = options;
+  if (fork !== undefined && (session !== undefined || options.continue || options.resume || options["no-session"])) {
+    throw new SessionFileError("--fork cannot be combined with --session, --continue, --resume or --no-session");
+  }
+  if (id !== undefined && !isSessionId(id)) {
+    throw new SessionFileError(`Invalid --session-id "${id}": use letters, digits, ".", "_" and "-", with a letter or digit at both ends`);
+  }
+  if (options["no-session"]) return { kind: "memory" };
+  if (fork !== undefined) return { kind: "fork", path: find(fork, places, { anywhere: true }).path };
+  if (session !== undefined) {
+    const { path, header } = find(session, places, { anywhere: false });
+    return { kind: "open", path, cwd: header?.cwd };
+  }
+  if (options.resume) throw new SessionFileError("--resume needs a terminal to choose on; use --continue, or --session with a path or an id");
+  if (options.continue) {
+    const latest = latestSession(sessionDir(places), places.customDir === undefined ? undefined : places.cwd);
+    if (latest) return { kind: "open", path: latest.path, mayFork: true };
+  }
+  return id === undefined ? { kind: "new" } : byId(id, places);
+}
+
+export function sessionDir({ agentDir, cwd, customDir }: Places): string {
+  return customDir ?? projectSessionDir(agentDir, cwd);
+}
+
+export function isSessionId(id: string): boolean {
+  return /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/.test(id);
+}
+
+function byId(id: string, places: Places): Choice {
+  const found = findById([sessionDir(places)], id, { exact: true });
+  if (found) return { kind: "open", path: found.path };
+  return { kind: "new", id, notice: `No session has the id "${id}" here; a new one begins with it.` };
+}
+
+/** A path, or an id or its beginning: here first, then in other projects. */
+function find(given: string, places: Places, options: { anywhere: boolean }): { path: string; header?: FoundSession["header"] } {
+  if (/[/\\]/.test(given) || given.endsWith(".jsonl")) {
+    const path = places.expand(given);
+    return { path, header: quietly(() => peekHeader(path)) };
+  }
+  const here = findById([sessionDir(places)], given);
+  if (here) return here;
+  const elsewhere = findById(places.allDirs(), given);
+  if (elsewhere && options.anywhere) return elsewhere;
+  if (elsewhere) throw new SessionFileError(`Session ${elsewhere.header.id} belongs to another project: ${elsewhere.header.cwd} (--fork ${given} continues it here)`);
+  throw new SessionFileError(`No session found matching "${given}"`);
+}
+
+/** Opening the file will say what is wrong with it. */
+function quietly<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
