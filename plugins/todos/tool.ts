@@ -1,0 +1,94 @@
+/** The `todo` tool: the model plans its work and ticks it off. */
+import { Type } from "typebox";
+import { definePlugin, type PluginKernel, type Tool, textBlock } from "../../core/index.ts";
+import type { TodoPhase, TodoPhaseInput, TodoStatus } from "./contract.ts";
+import { maxReminders } from "./settings.ts";
+
+const statuses = ["pending", "in_progress", "completed", "abandoned"] as const;
+
+interface Input {
+  phases?: TodoPhaseInput[];
+  add?: { content: string; phase?: string }[];
+  update?: { id: string; status?: TodoStatus; content?: string }[];
+}
+
+export const todoTool = definePlugin({
+  name: "tool:todo",
+  requires: ["todos"],
+  apply(kernel) {
+    kernel.registry("tools").add(definition(kernel));
+    // A model without a list is not offered one unless somebody wants lists kept: it would cost tokens in every request.
+    kernel.hooks.offer.tap(kernel.name, (tools) => {
+      if (!tools.some(({ name }) => name === "todo") || isWanted(kernel)) return;
+      return tools.filter(({ name }) => name !== "todo");
+    });
+  },
+});
+
+function isWanted(kernel: PluginKernel): boolean {
+  if (kernel.service("todos").phases().length > 0 || maxReminders(kernel) > 0) return true;
+  const named = [kernel.options.tools, kernel.tryService("settings")?.get("defaultTools")];
+  return named.some((list) => (typeof list === "string" ? list.split(",") : Array.isArray(list) ? list : []).some((name) => String(name).trim() === "todo"));
+}
+
+function definition(kernel: PluginKernel): Tool<Input> {
+  const Status = Type.Union(statuses.map((status) => Type.Literal(status)));
+  const Task = Type.Object({ id: Type.Optional(Type.String()), content: Type.String(), status: Type.Optional(Status) });
+  return {
+    name: "todo",
+    label: "Todo",
+    description:
+      "Keep the todo list of this session. `phases` replaces the whole list; `add` appends tasks; `update` changes tasks by id. " +
+      "Without arguments it shows the list. One task is in_progress at a time; when it is closed, the next one starts.",
+    promptSnippet: "Keep a todo list for work with several steps",
+    parameters: Type.Object({
+      phases: Type.Optional(
+        Type.Array(Type.Object({ id: Type.Optional(Type.String()), name: Type.Optional(Type.String()), tasks: Type.Optional(Type.Array(Task)) })),
+      ),
+      add: Type.Optional(
+        Type.Array(Type.Object({ content: Type.String(), phase: Type.Optional(Type.String({ description: "id or name; default: the last phase" })) })),
+      ),
+      update: Type.Optional(Type.Array(Type.Object({ id: Type.String(), status: Type.Optional(Status), content: Type.Optional(Type.String()) }))),
+    }),
+    sourceInfo: { path: "<builtin:todo>", source: "builtin", scope: "temporary", origin: "top-level" },
+    execute: async ({ params }) => {
+      const todos = kernel.service("todos");
+      const hasChanges = params.phases || params.add || params.update;
+      const phases = hasChanges ? todos.replace(changed(todos.phases(), params)) : todos.phases();
+      return { content: [textBlock(render(phases))], details: { todoPhases: phases } };
+    },
+  };
+}
+
+/** The list after the wanted changes; throws for a task that is not there, and nothing has changed then. */
+function changed(current: readonly TodoPhase[], { phases, add = [], update = [] }: Input): TodoPhaseInput[] {
+  const next: TodoPhaseInput[] = structuredClone(phases ?? [...current]);
+  for (const { content, phase } of add) phaseFor(next, phase).tasks?.push({ content });
+  for (const { id, status, content } of update) {
+    const tasks = next.flatMap((phase) => phase.tasks ?? []);
+    const task = tasks.find((candidate) => candidate.id === id);
+    if (!task) throw new Error(`No task has the id "${id}". Tasks: ${tasks.map((known) => known.id ?? "(new)").join(", ") || "none"}`);
+    // The task that is started replaces the one under way.
+    if (status === "in_progress") for (const other of tasks) if (other.status === "in_progress") other.status = "pending";
+    if (status) task.status = status;
+    if (content !== undefined) task.content = content;
+  }
+  return next;
+}
+
+function phaseFor(phases: TodoPhaseInput[], wanted: string | undefined): TodoPhaseInput {
+  let phase = wanted === undefined ? phases.at(-1) : phases.find(({ id, name }) => id === wanted || name === wanted);
+  if (!phase) {
+    phase = { name: wanted, tasks: [] };
+    phases.push(phase);
+  }
+  phase.tasks ??= [];
+  return phase;
+}
+
+const marks: Record<TodoStatus, string> = { pending: "[ ]", in_progress: "[>]", completed: "[x]", abandoned: "[-]" };
+
+function render(phases: readonly TodoPhase[]): string {
+  if (phases.length === 0) return "The todo list is empty.";
+  return phases.map(({ name, tasks }) => [`${name}:`, ...tasks.map(({ id, content, status }) => `${marks[status]} ${id}: ${content}`)].join("\n")).join("\n\n");
+}
