@@ -1,0 +1,89 @@
+/** auth.json: stored credentials, read when asked for, written under a lock and readable by their owner only. */
+import { readFileSync } from "node:fs";
+import { messageOf } from "../../core/index.ts";
+import { type LockPatience, replaceFile, withFileLock } from "../shared/locked-file.ts";
+import type { Credential } from "./contract.ts";
+
+type Stored = Record<string, unknown>;
+
+/** Up to about half a minute, with growing pauses. */
+const patience: LockPatience = { tries: 20, pauseMs: (attempt) => Math.min(50 * 2 ** attempt, 2000), staleMs: 30_000 };
+
+export class CredentialFile {
+  readonly #path: () => string | undefined;
+  readonly #onProblem: (problem: string) => void;
+  #text: string | undefined;
+  #stored: Stored = {};
+  #isBroken = false;
+
+  /** `path` answers undefined where there is no place for files; then nothing is stored. */
+  constructor(path: () => string | undefined, onProblem: (problem: string) => void) {
+    this.#path = path;
+    this.#onProblem = onProblem;
+  }
+
+  get(provider: string): Credential | undefined {
+    const found = this.#read()[provider];
+    return isCredential(found) ? found : undefined;
+  }
+
+  all(): Credential[] {
+    return Object.values(this.#read()).filter(isCredential);
+  }
+
+  /** Changes one entry with what the file holds at that moment; undefined removes it. */
+  async change(provider: string, change: (current: Credential | undefined) => Promise<Credential | undefined>): Promise<Credential | undefined> {
+    const path = this.#path();
+    if (!path) throw new Error("There is no place to store credentials.");
+    return withFileLock(
+      path,
+      async () => {
+        const stored = this.#read();
+        if (this.#isBroken) throw new Error(`${path} is not valid JSON; it is not overwritten.`);
+        const current = this.get(provider);
+        const fresh = await change(current);
+        if (fresh === current) return fresh;
+        const { [provider]: _, ...others } = stored;
+        await replaceFile(path, `${JSON.stringify(fresh ? { ...others, [provider]: fresh } : others, null, 2)}\n`, 0o600);
+        return fresh;
+      },
+      patience,
+    );
+  }
+
+  /** The file is small and read seldom; reading it each time notices what other processes write. */
+  #read(): Stored {
+    const path = this.#path();
+    const text = path ? readText(path) : undefined;
+    if (text === this.#text) return this.#stored;
+    this.#text = text;
+    this.#stored = {};
+    this.#isBroken = false;
+    if (!text?.trim()) return this.#stored;
+    try {
+      const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
+      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new Error("expected an object");
+      this.#stored = parsed as Stored;
+    } catch (error) {
+      this.#isBroken = true;
+      // The parser quotes what it read, and that may be a key.
+      const where = /at position \d+|line \d+ column \d+/.exec(messageOf(error))?.[0];
+      this.#onProblem(`${path} is not valid JSON${where ? ` (${where})` : ""}; stored credentials are ignored.`);
+    }
+    return this.#stored;
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function isCredential(value: unknown): value is Credential {
+  const { type, key, access, refresh, expires } = (value ?? {}) as Record<string, unknown>;
+  if (type === "api_key") return key === undefined || typeof key === "string";
+  return type === "oauth" && typeof access === "string" && typeof refresh === "string" && typeof expires === "number";
+}

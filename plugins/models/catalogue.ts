@@ -1,0 +1,100 @@
+/** Every provider and model that is known, from all sources; computed when asked for and kept until a source changes. */
+import { messageOf, type Model, type PluginKernel } from "../../core/index.ts";
+import type { ModelSource, ProviderLayer } from "./contract.ts";
+import type { CustomModels } from "./custom.ts";
+import { buildProvider, type ProviderView } from "./layers.ts";
+
+export class Catalogue {
+  readonly #kernel: PluginKernel;
+  readonly #custom: CustomModels;
+  readonly #discovered = new Map<string, Model[]>();
+  /** models that only the command line knows */
+  readonly #adhoc = new Map<string, Model>();
+  #views = new Map<string, ProviderView>();
+  #problems = new Map<string, string>();
+  #basis: readonly unknown[] = [];
+
+  constructor(kernel: PluginKernel, custom: CustomModels) {
+    this.#kernel = kernel;
+    this.#custom = custom;
+  }
+
+  /** Provider ids in order: sources, then models.json, then extensions. */
+  ids(options: { withHidden?: boolean } = {}): string[] {
+    const hidden = new Set(this.#sources().flatMap((source) => (source.hidden && !options.withHidden ? [source.name] : [])));
+    const all = [...this.#sources().map(({ name }) => name), ...this.#custom.providers.keys(), ...this.#layers().map(({ provider }) => provider)];
+    return [...new Set(all)].filter((id) => !hidden.has(id));
+  }
+
+  provider(id: string): ProviderView | undefined {
+    this.#dropOld();
+    const known = this.#views.get(id);
+    if (known) return known;
+    const source = this.#kernel.registry("modelSources").get(id);
+    const custom = this.#custom.providers.get(id);
+    const extensions = this.#layers().filter(({ provider }) => provider === id);
+    if (!source && !custom && extensions.length === 0) return undefined;
+    const layers = { id, source, discovered: this.#discovered.get(id), extensions };
+    const view = this.#build({ ...layers, custom }) ?? this.#build(layers);
+    if (view) this.#views.set(id, view);
+    return view;
+  }
+
+  /** Every model but hidden ones. */
+  models(): Model[] {
+    return this.ids().flatMap((id) => this.provider(id)?.models ?? []);
+  }
+
+  find(provider: string, id: string): Model | undefined {
+    const view = this.provider(provider);
+    return view?.models.find((model) => model.id === id) ?? this.#adhoc.get(`${provider}/${id}`) ?? view?.source?.resolve?.(id);
+  }
+
+  /** Remembers a model that nobody lists. */
+  remember(model: Model): void {
+    this.#adhoc.set(`${model.provider}/${model.id}`, model);
+  }
+
+  /** Asks the provider's server what it has; without one, or if it is silent, nothing changes. */
+  async discover(id: string): Promise<void> {
+    const discover = this.provider(id)?.source?.discover;
+    if (!discover) return;
+    const found = await discover(this.#custom.providers.get(id)?.baseUrl).catch(() => undefined);
+    if (!found) return;
+    this.#discovered.set(id, found);
+    this.#views.delete(id);
+  }
+
+  /** What is wrong with models.json. */
+  error(): string | undefined {
+    for (const id of this.#custom.providers.keys()) this.provider(id);
+    return [...(this.#custom.error ? [this.#custom.error] : []), ...this.#problems.values()].join("\n") || undefined;
+  }
+
+  #sources(): readonly ModelSource[] {
+    return this.#kernel.registry("modelSources").all();
+  }
+
+  #layers(): readonly ProviderLayer[] {
+    return this.#kernel.registry("modelLayers").all();
+  }
+
+  #build(layers: Parameters<typeof buildProvider>[0]): ProviderView | undefined {
+    if (!layers.source && !layers.custom && layers.extensions.length === 0) return undefined;
+    try {
+      return buildProvider(layers);
+    } catch (error) {
+      this.#problems.set(layers.id, `models.json: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  /** The lists are new objects after every change. */
+  #dropOld(): void {
+    const basis = [this.#sources(), this.#layers(), this.#custom.providers];
+    if (basis.every((part, index) => part === this.#basis[index])) return;
+    this.#basis = basis;
+    this.#views = new Map();
+    this.#problems = new Map();
+  }
+}

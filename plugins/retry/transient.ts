@@ -1,0 +1,40 @@
+/** Which failures of a provider pass by themselves, and how long it asks us to wait. */
+import { isOverflowText } from "../shared/overflow.ts";
+
+/** Money does not come back by asking again. */
+const exhausted = /insufficient_quota|quota exceeded|billing|out of budget|available balance|monthly usage limit reached|GoUsageLimitError|FreeUsageLimitError/i;
+
+const transient: readonly RegExp[] = [
+  // load
+  /overloaded|high demand|rate.?limit|too many requests|resource.?exhausted/i,
+  // status
+  /(?<!\d)(?:429|500|502|503|504|520|524)(?!\d)/,
+  /service.?unavailable|server.?error|internal.?error|provider.?returned.?error|exceeded request buffer limit/i,
+  // network
+  /network.?error|connection.?error|connection.?refused|connection.?lost|other side closed|fetch failed|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET/i,
+  /upstream.?connect|reset before headers|socket hang up|socket connection was closed|http2 request did not get a response/i,
+  // time
+  /timed? ?out|terminated|retry delay/i,
+  // stream
+  /ended without|ended before (?:message_stop|a terminal response event)|websocket.?(?:closed|error)/i,
+  // hints
+  /you can retry|try your request again|please retry/i,
+];
+
+/** Whether asking again may help. A failure without a text says nothing, so it is not repeated. */
+export function isTransient(errorMessage: string): boolean {
+  if (exhausted.test(errorMessage) || isOverflowText(errorMessage)) return false;
+  return transient.some((pattern) => pattern.test(errorMessage));
+}
+
+const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 };
+const hint =
+  /(?:retry[-_ ]?after|retry[-_ ]?delay|(?:try again|retry|available|resets?) in|wait)["':=\s]*(\d+(?:\.\d+)?)\s*"?\s*(ms|milliseconds?|m(?:in(?:ute)?s?)?\b|h(?:ours?)?\b|s(?:ec(?:ond)?s?)?\b)?/i;
+
+/** The wait in ms that the error text asks for, if it does; without a unit, seconds. */
+export function requestedDelay(errorMessage: string): number | undefined {
+  const [, amount, unit = "s"] = hint.exec(errorMessage) ?? [];
+  if (amount === undefined) return undefined;
+  const factor = /^milli|^ms/i.test(unit) ? 1 : (units[unit.charAt(0).toLowerCase()] ?? 1000);
+  return Math.ceil(Number(amount) * factor);
+}
