@@ -1,0 +1,23 @@
+/** Which tools the model is offered. */
+export interface ActiveTools {
+  /** in activation order */
+  names(): string[];
+  /** the same, unless a handler of the current run chose otherwise for it */
+  offered(): string[];
+  /** Replaces the list; unknown names are ignored. Effective from the next request. */
+  set(names: readonly string[]): void;
+  /** A name that was not there before becomes active. */
+  activate(name: string): void;
+}
+
+declare module "../../core/index.ts" {
+  interface Services {
+    activeTools: ActiveTools;
+  }
+  interface Options {
+    tools?: string;
+    "exclude-tools"?: string;
+    "no-tools"?: boolean;
+    "no-builtin-tools"?: boolean;
+  }
+}
