@@ -1,0 +1,327 @@
+/** The life of extensions: reading, running factories, sessions that come and go, and the end. */
+import { dirname, join, resolve } from "node:path";
+import { KernelError, messageOf, type Plugin, type PluginKernel, type SourceInfo } from "../../core/index.ts";
+import type { ResourceFile } from "../resources/contract.ts";
+import type { SessionChange, SessionChanged } from "../session/contract.ts";
+import { createApi } from "./api.ts";
+import { Instance } from "./instance.ts";
+import { type EvaluatedModule, LoadError, located, ModuleReader } from "./load.ts";
+import { VirtualTable } from "./modules.ts";
+import { applyProviders } from "./providers.ts";
+import { Runtime } from "./runtime.ts";
+import { arrange, nameOf, rankOf, type Slot } from "./slots.ts";
+import type { ExtensionFactory } from "./types.ts";
+import { clearScreen } from "./ui.ts";
+
+/** A factory that takes longer is set aside; it may join later. */
+const FACTORY_MS = 10_000;
+/** How long handlers of the first session_start may hold up the first answer. */
+const STARTUP_MS = 5000;
+/** How long extensions may take to say goodbye when the program ends. */
+const GOODBYE_MS = 3000;
+
+type StartReason = "startup" | "reload" | "new" | "resume" | "fork";
+
+export class ExtensionHost {
+  readonly kernel: PluginKernel;
+  readonly runtime: Runtime;
+  readonly cacheDir: string | undefined;
+  slots: Slot[] = [];
+  /** told of own files as they are read, for the watcher */
+  onFile: (file: string) => void = () => {};
+  readonly #reader: ModuleReader;
+  #cwd: string | undefined;
+  #hasLeft = false;
+  #hasStarted = false;
+
+  constructor(kernel: PluginKernel) {
+    this.kernel = kernel;
+    this.runtime = new Runtime(kernel);
+    const settings = kernel.tryService("settings");
+    this.cacheDir = settings && join(settings.agentDir(), "cache", "extensions");
+    this.#reader = new ModuleReader(new VirtualTable(this.runtime), this.cacheDir, (file) => this.onFile(file));
+  }
+
+  // ------------------------------------------------------------ start
+
+  /** Loads everything: the user's own first, if they have a say in whether the project is trusted. */
+  async start(): Promise<void> {
+    this.#cwd = this.runtime.cwd;
+    const trust = this.kernel.tryService("trust");
+    if (trust?.needsTrust(this.#cwd)) await this.#loadNew(await this.discover({ withProject: false }));
+    await trust?.decide(this.#cwd);
+    await this.#loadNew(await this.discover());
+    this.runtime.takeFlags();
+  }
+
+  async discover(options?: { withProject?: boolean }): Promise<ResourceFile[]> {
+    const resources = this.kernel.tryService("resources");
+    const found = resources ? await resources.files("extensions", options) : this.#fromCommandLine();
+    return [...found, ...this.#inline()];
+  }
+
+  /** For distributions that only know the command line. */
+  #fromCommandLine(): ResourceFile[] {
+    return (this.kernel.options.extension ?? []).map((given) => {
+      const path = resolve(this.runtime.cwd, given);
+      return { path, sourceInfo: { path, source: "cli", scope: "temporary", origin: "top-level" } };
+    });
+  }
+
+  /** Factories of the program that embeds us. */
+  #inline(): ResourceFile[] {
+    return (this.kernel.options.extensionFactories ?? []).map((given, index) => {
+      const path = `<inline:${typeof given === "function" ? index + 1 : given.name}>`;
+      return { path, sourceInfo: { path, source: "inline", scope: "temporary", origin: "top-level" } };
+    });
+  }
+
+  /** Reads modules concurrently, then runs factories one after the other in load order. */
+  async #loadNew(files: readonly ResourceFile[]): Promise<void> {
+    this.slots = arrange(this.slots, files);
+    const fresh = this.slots.filter(({ live, error }) => !live && error === undefined);
+    const modules = await Promise.all(fresh.map((slot) => this.read(slot).catch((error: unknown) => ({ error }))));
+    for (const [index, slot] of fresh.entries()) {
+      const module = modules[index] as EvaluatedModule | { error: unknown };
+      if ("error" in module) this.failed(slot, "load", module.error);
+      else await this.#join(slot, module);
+    }
+  }
+
+  async #join(slot: Slot, module: EvaluatedModule): Promise<void> {
+    let isLate = false;
+    const joining = this.instantiate(slot, module, { staged: false }).then(
+      async (instance) => {
+        this.commit(slot, instance);
+        if (isLate && this.#hasStarted) await this.announceStart([instance], "startup");
+      },
+      (error) => this.failed(slot, "load", error),
+    );
+    const patience = new Promise<"late">((late) => {
+      const timer = setTimeout(() => late("late"), FACTORY_MS);
+      void joining.finally(() => clearTimeout(timer));
+    });
+    if ((await Promise.race([joining, patience])) !== "late") return;
+    isLate = true;
+    const error = `The factory has not finished after ${FACTORY_MS / 1000} s; the agent goes on without it until it does.`;
+    this.kernel.fault({ from: slot.path, during: "load", error });
+  }
+
+  // ------------------------------------------------------------ modules and instances
+
+  async read(slot: Slot): Promise<EvaluatedModule> {
+    const inline = this.kernel.options.extensionFactories?.[this.#inline().findIndex(({ path }) => path === slot.path)];
+    if (inline) return { exported: typeof inline === "function" ? inline : inline.factory, files: new Map() };
+    try {
+      const module = await this.#reader.read(slot.path);
+      slot.files = module.files;
+      return module;
+    } catch (error) {
+      if (error instanceof LoadError) slot.files = new Map([...slot.files, ...error.files]);
+      throw error;
+    }
+  }
+
+  /** Runs the module's factory. What it registers is not visible until it takes its place. */
+  async instantiate(slot: Slot, module: EvaluatedModule, options: { staged: boolean; handedOver?: () => Record<string, unknown> }): Promise<Instance> {
+    const instance = new Instance({ path: slot.path, sourceInfo: slot.sourceInfo, module, generation: slot.generation + 1, ...options });
+    const since = performance.now();
+    try {
+      const { scope } = await this.kernel.use(this.#plugin(instance), { ...rankOf(slot), staged: true });
+      instance.scope = scope;
+    } catch (error) {
+      instance.state = "failed";
+      this.#forget(instance);
+      const cause = error instanceof KernelError && error.code === "E_APPLY" ? error.cause : error;
+      throw new LoadError(located(cause, module.files), module.files, cause);
+    }
+    instance.loadMs = performance.now() - since;
+    return instance;
+  }
+
+  #plugin(instance: Instance): Plugin {
+    const { exported } = instance.module;
+    return {
+      name: `extension:${instance.path}`,
+      apply: async (kernel) => {
+        instance.kernel = kernel;
+        if (typeof exported === "function") {
+          await this.runtime.runAs(instance, () => (exported as ExtensionFactory)(createApi(this.runtime, instance)));
+          return;
+        }
+        const plugins = pluginsOf(exported);
+        if (!plugins) throw new Error(`Extension does not export a factory function by default: ${instance.path}`);
+        for (const plugin of plugins) {
+          const undo = await this.runtime.runAs(instance, () => plugin.apply(kernel));
+          if (undo) kernel.defer(undo);
+        }
+      },
+    };
+  }
+
+  /** The instance takes a place where nothing was. */
+  commit(slot: Slot, instance: Instance): void {
+    this.takePlace(slot, instance);
+    this.activateTools(instance.tools.keys());
+  }
+
+  /** In one step for every reader: registrations, handlers, commands and providers of `instance` count, those of its predecessor do not. */
+  takePlace(slot: Slot, instance: Instance): void {
+    slot.live?.scope?.withdraw();
+    if (slot.live) slot.live.state = "draining";
+    instance.state = "active";
+    instance.scope?.show();
+    slot.live = instance;
+    slot.module = instance.module;
+    slot.generation = instance.generation;
+    slot.loadMs = instance.loadMs;
+    delete slot.error;
+    applyProviders(this.runtime, instance);
+    this.refresh();
+  }
+
+  refresh(): void {
+    this.runtime.setInstances(this.slots.flatMap(({ live }) => live ?? []));
+  }
+
+  activateTools(names: Iterable<string>): void {
+    const active = this.kernel.tryService("activeTools");
+    for (const name of names) active?.activate(name);
+  }
+
+  failed(slot: Slot, during: "load" | "reload", error: unknown): void {
+    slot.error = messageOf(error);
+    this.kernel.fault({ from: slot.path, during, error });
+  }
+
+  /** Ends an instance for good: it is stale, and nothing of it is left. */
+  async retire(instance: Instance): Promise<void> {
+    if (instance.state === "stale") return;
+    instance.state = "stale";
+    this.#forget(instance);
+    await instance.scope?.close((error) => this.kernel.fault({ from: instance.path, during: "unload", error }));
+  }
+
+  #forget(instance: Instance): void {
+    this.runtime.channels.forget(instance);
+    this.kernel.tryService("ui")?.cancelDialogs(instance);
+    // Children of pi.exec run on: their promises are still awaited somewhere.
+    for (const child of instance.execs) instance.children.delete(child);
+    this.kernel.tryService("process")?.releaseOwner(instance);
+    for (const undo of instance.discovered.splice(0)) undo();
+  }
+
+  // ------------------------------------------------------------ sessions
+
+  /** `session_start`, what older extensions expect after it, and `resources_discover`; once per instance. */
+  async announceStart(instances: readonly Instance[], reason: StartReason, previousSessionFile?: string): Promise<void> {
+    const only = instances.filter((instance) => !instance.hasStarted && instance.state === "active");
+    for (const instance of only) instance.hasStarted = true;
+    const previous = previousSessionFile === undefined ? {} : { previousSessionFile };
+    const { dispatcher } = this.runtime;
+    await dispatcher.dispatch({ event: "session_start", payload: { type: "session_start", reason, ...previous }, only });
+    if (reason === "new" || reason === "resume") await dispatcher.dispatch({ event: "session_switch", payload: { type: "session_switch", reason, ...previous }, only });
+    if (reason === "fork") await dispatcher.dispatch({ event: "session_fork", payload: { type: "session_fork", ...previous }, only });
+    await this.#discoverResources(only, reason === "reload" ? "reload" : "startup");
+  }
+
+  async #discoverResources(only: readonly Instance[], reason: "startup" | "reload"): Promise<void> {
+    const { cwd } = this.runtime;
+    const resources = this.kernel.tryService("resources");
+    let hasFound = false;
+    await this.runtime.dispatcher.dispatch({
+      event: "resources_discover",
+      payload: { type: "resources_discover", cwd, reason },
+      only,
+      take: ({ skillPaths, promptPaths }, instance) => {
+        const found = { skills: skillPaths, prompts: promptPaths };
+        for (const kind of ["skills", "prompts"] as const) {
+          const paths = found[kind];
+          if (!resources || !Array.isArray(paths) || paths.length === 0) continue;
+          hasFound = true;
+          instance.discovered.push(resources.addDiscovered(kind, paths.map(String), discoveredSource(instance.path)));
+        }
+      },
+    });
+    if (hasFound) await resources?.reload();
+  }
+
+  /** A session is open. At start nobody waits long for slow handlers, nor for those that ask the user. */
+  async sessionChanged({ reason, previousFile }: SessionChanged): Promise<void> {
+    this.#hasStarted = true;
+    const started = this.announceStart(this.runtime.instances, reason, previousFile);
+    if (reason !== "startup") return started;
+    const forget: (() => void)[] = [];
+    const patience = new Promise<void>((goOn) => {
+      const timer = setTimeout(goOn, STARTUP_MS);
+      forget.push(() => clearTimeout(timer), ...this.runtime.instances.map((instance) => instance.onDialogs(goOn)));
+    });
+    await Promise.race([started.catch((error) => this.kernel.fault({ during: "session_start", error })), patience]);
+    for (const undo of forget) undo();
+  }
+
+  /** The session is about to go, and with it everything that was made for it. */
+  async sessionLeaving({ kind, targetFile }: SessionChange): Promise<void> {
+    const { instances } = this.runtime;
+    await this.shutDown(instances, { reason: kind, ...(targetFile !== undefined && { targetSessionFile: targetFile }) });
+    this.#hasLeft = true;
+    for (const instance of instances) clearScreen(this.runtime, instance);
+    for (const slot of this.slots) delete slot.live;
+    this.refresh();
+    this.runtime.nextTurn.length = 0;
+    this.runtime.afterTurn.length = 0;
+    await Promise.all(instances.map((instance) => this.retire(instance)));
+  }
+
+  /** Before anybody uses the new session: factories run again, on the same modules unless the directory changed. */
+  async sessionEntered(): Promise<void> {
+    if (!this.#hasLeft) return;
+    this.#hasLeft = false;
+    const isElsewhere = this.runtime.cwd !== this.#cwd;
+    this.#cwd = this.runtime.cwd;
+    if (!isElsewhere) {
+      for (const slot of this.slots) if (slot.module && !slot.live) await this.#join(slot, slot.module);
+      return;
+    }
+    for (const slot of this.slots) {
+      delete slot.module;
+      delete slot.error;
+    }
+    await this.kernel.tryService("trust")?.decide(this.#cwd);
+    await this.#loadNew(await this.discover());
+  }
+
+  async shutDown(only: readonly Instance[], payload: { reason: string; targetSessionFile?: string }, deadlineMs?: number): Promise<void> {
+    await this.runtime.dispatcher.dispatch({
+      event: "session_shutdown",
+      payload: { type: "session_shutdown", ...payload },
+      only: only.filter(({ hasStarted }) => hasStarted),
+      ...(deadlineMs !== undefined && { deadlineMs }),
+    });
+  }
+
+  // ------------------------------------------------------------ end
+
+  async stop(): Promise<void> {
+    await this.shutDown(this.runtime.instances, { reason: "quit" }, GOODBYE_MS);
+  }
+
+  async dispose(): Promise<void> {
+    const { instances } = this.runtime;
+    for (const slot of this.slots) delete slot.live;
+    this.refresh();
+    for (const instance of instances) for (const child of instance.execs) child.kill("SIGTERM");
+    await Promise.all(instances.map((instance) => this.retire(instance)));
+  }
+}
+
+/** A plugin or a list of them, for those who write for the kernel itself. */
+function pluginsOf(exported: unknown): Plugin[] | undefined {
+  const list = Array.isArray(exported) ? exported : [exported];
+  const isPlugin = (value: unknown): value is Plugin => typeof (value as Plugin)?.name === "string" && typeof (value as Plugin)?.apply === "function";
+  return list.length > 0 && list.every(isPlugin) ? list : undefined;
+}
+
+function discoveredSource(path: string): SourceInfo {
+  return { path, source: `extension:${nameOf(path)}`, scope: "temporary", origin: "top-level", baseDir: dirname(path) };
+}
