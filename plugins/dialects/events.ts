@@ -21,8 +21,7 @@ export const dialectRecords = definePlugin({
     });
     events.add({
       name: "compaction",
-      schema: () =>
-        eventSchema("compaction", { summary: Type.String(), tokensBefore: Type.Integer({ minimum: 0 }), auto: Type.Optional(Type.Literal(true)) }),
+      schema: () => eventSchema("compaction", { summary: Type.String(), tokensBefore: Type.Integer({ minimum: 0 }), auto: Type.Optional(Type.Literal(true)) }),
     });
     events.add({ name: "bash_end", schema: () => eventSchema("bash_end", { message: bashExecutionMessageSchema() }) });
     events.add({ name: "error", schema: () => eventSchema("error", { error: Type.String() }) });

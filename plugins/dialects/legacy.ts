@@ -25,17 +25,7 @@ const known = new Set([
 ]);
 
 /** Commands that came long after. */
-const additions = [
-  "list_sessions",
-  "reload",
-  "get_tools",
-  "set_active_tools",
-  "get_extensions",
-  "get_protocol",
-  "navigate_tree",
-  "set_label",
-  "resume_events",
-];
+const additions = ["list_sessions", "reload", "get_tools", "set_active_tools", "get_extensions", "get_protocol", "navigate_tree", "set_label", "resume_events"];
 
 export const legacy: Dialect = {
   ...pi,

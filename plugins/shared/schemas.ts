@@ -14,8 +14,7 @@ const count = () => Type.Integer({ minimum: 0 });
 const anyObject = () => Type.Unsafe<Record<string, unknown>>({ type: "object" });
 
 /** "one of a, b" */
-export const oneOf = <const W extends string[]>(...words: W) =>
-  Type.Union(words.map((word) => Type.Literal(word)) as { [K in keyof W]: Type.TLiteral<W[K]> });
+export const oneOf = <const W extends string[]>(...words: W) => Type.Union(words.map((word) => Type.Literal(word)) as { [K in keyof W]: Type.TLiteral<W[K]> });
 export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 
 /** An event's schema: its type and its fields. */

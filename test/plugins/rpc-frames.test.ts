@@ -275,7 +275,11 @@ describe("full updates", () => {
       if (mode === "full") expect(merged.message.content[0].text).toBe("ab");
       expect(JSON.parse(third.render().toString()).assistantMessageEvent.delta).toBe("c");
       updates.begin();
-      const other = updates.frame({ type: "text_delta", contentIndex: 0, delta: "d", partial: { ...base, content: [{ type: "text", text: "d" }] } }, mode, true);
+      const other = updates.frame(
+        { type: "text_delta", contentIndex: 0, delta: "d", partial: { ...base, content: [{ type: "text", text: "d" }] } },
+        mode,
+        true,
+      );
       expect(third.merge(other)).toBeUndefined();
     }
   });
