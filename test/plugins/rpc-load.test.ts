@@ -1,0 +1,110 @@
+/** What hurts: garbage, slow readers, floods. A tenth of it unless PI_TEST_LONG is set. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { type Frame, preparePlaces, programPath, startRpc } from "../helpers/pi.ts";
+
+const isLong = process.env.PI_TEST_LONG === "1";
+const scale = isLong ? 1 : 0.1;
+
+/** Resident memory of a process in MiB. */
+const memoryOf = (pid: number) => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+test("garbage is answered record by record, and memory stays bounded", { timeout: 300_000 }, async () => {
+  const rpc = startRpc({ script: { responses: ["Fine."], repeat: true } });
+  const seed = 20260302;
+  const random = generator(seed);
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+  const values = [null, true, -1, 1e308, "", "x", "\u2028", "é😀", [], {}, [[[]]], { type: "image" }, { a: { b: 1 } }];
+  // Harmless ones: whatever their parameters are, nothing is started or changed for the rest of the test.
+  const commands = ["get_state", "set_steering_mode", "set_update_mode", "steer", "clear_queue", "get_commands", "set_thinking_level", "frobnicate", "prompt"];
+  const names = ["id", "mode", "message", "images", "level", "after", "streamingBehavior", "__proto__", "constructor"];
+  const record = (): string => {
+    const kind = random();
+    if (kind < 0.2) return Array.from({ length: Math.floor(random() * 60) }, () => String.fromCharCode(32 + Math.floor(random() * 90))).join("");
+    if (kind < 0.3) return JSON.stringify(pick(values));
+    const fields = Array.from({ length: Math.floor(random() * 4) }, () => [pick(names), pick(values)]);
+    const command = pick(commands);
+    const text = JSON.stringify({ type: kind < 0.4 ? pick(values) : command, ...Object.fromEntries(fields), ...(command === "prompt" && { message: "" }) });
+    return kind < 0.5 ? text.slice(0, Math.floor(random() * text.length)) : text;
+  };
+  const total = Math.round(100_000 * scale);
+  let expected = 0;
+  let largest = 0;
+  for (let sent = 0; sent < total; ) {
+    const lines: string[] = [];
+    for (; lines.length < 500 && sent < total; sent++) lines.push(record());
+    expected += lines.filter((line) => line.trim() !== "").length;
+    rpc.child.stdin.write(`${lines.join("\n")}\n`);
+    const marker = `marker ${sent}`;
+    rpc.send({ id: marker, type: "get_commands" });
+    await rpc.find(({ id }) => id === marker, Math.max(0, rpc.frames.length - 1200));
+    largest = Math.max(largest, memoryOf(rpc.child.pid as number));
+  }
+  const responses = rpc.frames.filter((frame) => frame.type === "response" && !String(frame.id).startsWith("marker"));
+  expect(responses.length, `seed ${seed}`).toBe(expected);
+  for (const { success, error } of responses) if (!success) expect(error).toMatch(/./);
+  expect(largest).toBeLessThan(400);
+  // It is still an agent.
+  await rpc.ask("clear_queue");
+  await rpc.ask("set_update_mode", { mode: "full" });
+  const frames = await rpc.prompt("Still there?");
+  expect(frames.findLast(({ type }) => type === "message_end")?.message.content).toEqual([{ type: "text", text: "Fine." }]);
+  expect(await rpc.stop()).toEqual({ status: 0, signal: null });
+});
+
+test.each(["delta", "full"])("a slow reader gets everything in mode %s, and memory stays bounded", { timeout: 300_000 }, async (mode) => {
+  const count = Math.round((mode === "full" ? 10_000 : 50_000) * scale);
+  const pause = isLong ? 30_000 : 2000;
+  const pieces = Array.from({ length: count }, (_, n) => `piece ${n} with some words `);
+  const { cwd, env, args } = preparePlaces({ script: { responses: [{ text: pieces }, "Next."] } });
+  const child = spawn(process.execPath, [programPath, "--mode", "rpc", "--rpc-updates", mode, ...args], { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  child.stdin.write('{"id":"p","type":"prompt","message":"go"}\n{"id":"s","type":"get_state"}\n');
+  let largest = 0;
+  for (let waited = 0; waited < pause; waited += 200) {
+    await sleep(200);
+    largest = Math.max(largest, memoryOf(child.pid as number));
+  }
+  // Immediate commands are handled while nobody reads: an answer to a dialog that is not there does no harm.
+  child.stdin.write('{"type":"extension_ui_response","id":"ui-1","value":"x"}\n');
+
+  let text = "";
+  let whole: Frame | undefined;
+  let updates = 0;
+  let rest = "";
+  const settled = new Promise<void>((resolve) => {
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      const lines = (rest + chunk).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const frame = JSON.parse(line) as Frame;
+        if (frame.type === "message_update" && frame.assistantMessageEvent.delta !== undefined) {
+          updates++;
+          text += frame.assistantMessageEvent.delta;
+          if (mode === "full" && frame.message.content[0].text.length !== text.length) throw new Error("a snapshot does not match its deltas");
+        }
+        if (frame.type === "message_end" && frame.message.role === "assistant") whole = frame.message;
+        if (frame.type === "agent_settled") resolve();
+      }
+    });
+  });
+  await settled;
+  expect(text).toBe(pieces.join(""));
+  expect(whole?.content[0].text).toBe(text);
+  expect(updates).toBeLessThanOrEqual(count);
+  expect(largest).toBeLessThan(400);
+  child.stdin.end();
+  const [status] = await once(child, "exit");
+  expect(status).toBe(0);
+});
