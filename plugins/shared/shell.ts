@@ -201,7 +201,8 @@ async function run({ shellPath, groups, spawnHook }: LocalShellOptions, given: S
 /** stdout and stderr share one pipe, so that lines come in the order in which they were written. */
 function start(shell: string, args: string[], cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
   const options = { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] as ("ignore" | "pipe")[] };
-  if (process.platform === "win32" || !isExecutable("/bin/sh")) return spawn(shell, args, { ...options, detached: process.platform !== "win32", windowsHide: true });
+  if (process.platform === "win32" || !isExecutable("/bin/sh"))
+    return spawn(shell, args, { ...options, detached: process.platform !== "win32", windowsHide: true });
   return spawn("/bin/sh", ["-c", 'exec "$0" "$@" 2>&1', shell, ...args], options);
 }
 

@@ -31,4 +31,9 @@ declare module "../../core/index.ts" {
   interface RunDraft {
     systemPromptOptions?: SystemPromptOptions;
   }
+  interface Options {
+    "system-prompt"?: string;
+    "append-system-prompt"?: string[];
+    "no-context-files"?: boolean;
+  }
 }

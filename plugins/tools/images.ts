@@ -10,7 +10,7 @@ export const images = definePlugin({
     // After everybody who may change text and images.
     kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, async (draft) => {
       if (draft.images.length === 0) return;
-      const processed = await Promise.all(draft.images.map((image) => fit(kernel, image)));
+      const processed = await Promise.all(draft.images.map((image) => madeToFit(kernel, image)));
       const hints = processed.flatMap(({ hints }) => hints);
       draft.images = processed.flatMap(({ image }) => (image ? [image] : []));
       if (hints.length > 0) draft.text = [draft.text, ...hints].filter((line) => line !== "").join("\n");
@@ -25,12 +25,12 @@ export const images = definePlugin({
 
 /** What a tool gave is kept if nothing can be done about it. */
 async function withHints(kernel: PluginKernel, block: ImageContent): Promise<UserContent[]> {
-  const { image, hints } = await fit(kernel, block);
+  const { image, hints } = await madeToFit(kernel, block);
   if (!image) return [block];
   return hints.length > 0 ? [image, { type: "text", text: hints.join("\n") }] : [image];
 }
 
-async function fit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
+async function madeToFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
   if (typeof image.data !== "string") return { image, hints: [] };
   const bytes = Buffer.from(image.data, "base64");
   const mimeType = detectImage(bytes.subarray(0, HEAD_BYTES)) ?? image.mimeType;

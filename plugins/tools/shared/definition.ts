@@ -12,13 +12,7 @@ export interface ToolDefinition<P = any, D = any> {
   /** plain JSON Schema: nothing is built at start */
   parameters: Record<string, unknown>;
   prepareArguments?(raw: unknown): P;
-  execute(
-    toolCallId: string,
-    params: P,
-    signal?: AbortSignal,
-    onUpdate?: (partial: ToolResult<D>) => void,
-    context?: unknown,
-  ): Promise<ToolResult<D>>;
+  execute(toolCallId: string, params: P, signal?: AbortSignal, onUpdate?: (partial: ToolResult<D>) => void, context?: unknown): Promise<ToolResult<D>>;
 }
 
 /** The plugin of a built-in tool. `create` runs anew for each call: the working directory and settings may have changed. */

@@ -81,11 +81,7 @@ export async function excerpt(
 }
 
 /** Calls `take` for each line, without its line ending, until it answers false. A line is cut at `maxLineBytes`. */
-export async function eachLine(
-  chunks: AsyncIterable<Buffer>,
-  maxLineBytes: number,
-  take: (line: Buffer, number: number) => boolean | void,
-): Promise<void> {
+export async function eachLine(chunks: AsyncIterable<Buffer>, maxLineBytes: number, take: (line: Buffer, number: number) => boolean | void): Promise<void> {
   let carried: Buffer[] = [];
   let carriedBytes = 0;
   let number = 0;

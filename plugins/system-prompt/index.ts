@@ -1,0 +1,142 @@
+/** What the model is told before everything else: who it is, its tools and rules, the project's instructions, skills, the working directory. */
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { definePlugin, messageOf, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
+import type {} from "../session/contract.ts";
+import type {} from "../settings/contract.ts";
+import { type Complain, complainer } from "../shared/complaints.ts";
+import { expandPath } from "../shared/paths.ts";
+import type {} from "../tools/contract.ts";
+import { type ContextFile, readContextFiles, readText } from "./context-files.ts";
+import type { SystemPromptOptions, SystemPromptService } from "./contract.ts";
+import { render } from "./render.ts";
+
+const systemPrompt = definePlugin({
+  name: "system-prompt",
+  apply(kernel) {
+    const service = new Prompt(kernel);
+    kernel.provide("systemPrompt", service);
+    addFlags(kernel);
+    kernel.hooks.systemPrompt.tap({ name: "system-prompt", stage: Stage.open }, (_, run) => {
+      const options = run?.systemPromptOptions ?? service.options();
+      return render({ ...options, selectedTools: kernel.tryService("activeTools")?.offered() ?? options.selectedTools });
+    });
+    kernel.hooks.start.tap({ name: "system-prompt", stage: Stage.open }, () => {
+      const session = kernel.tryService("session");
+      if (session) kernel.own(session.hooks).changed.tap({ name: "system-prompt", stage: Stage.open }, () => service.reload());
+    });
+  },
+});
+
+export default [systemPrompt] satisfies PluginList;
+
+/** What comes from files. */
+interface Files {
+  cwd: string;
+  isTrusted: boolean;
+  customPrompt?: string;
+  appendSystemPrompt: string;
+  contextFiles: ContextFile[];
+}
+
+class Prompt implements SystemPromptService {
+  readonly #kernel: PluginKernel;
+  readonly #complain: Complain;
+  /** read when first asked for, so that a start does not wait for it */
+  #files: Files | undefined;
+
+  constructor(kernel: PluginKernel) {
+    this.#kernel = kernel;
+    this.#complain = complainer(kernel, "context files");
+  }
+
+  options(): SystemPromptOptions {
+    const kernel = this.#kernel;
+    const { cwd, customPrompt, appendSystemPrompt, contextFiles } = this.#current();
+    const tools = kernel.registry("tools").all();
+    const toolSnippets: Record<string, string> = {};
+    const toolGuidelines: Record<string, string[]> = {};
+    for (const { name, promptSnippet, promptGuidelines } of tools) {
+      if (promptSnippet) toolSnippets[name] = promptSnippet;
+      if (promptGuidelines) toolGuidelines[name] = [...promptGuidelines];
+    }
+    return {
+      cwd,
+      ...(customPrompt !== undefined && { customPrompt }),
+      selectedTools: kernel.tryService("activeTools")?.names() ?? tools.map(({ name }) => name),
+      toolSnippets,
+      toolGuidelines,
+      promptGuidelines: [],
+      appendSystemPrompt,
+      sections: {},
+      contextFiles: contextFiles.map((file) => ({ ...file })),
+      skills: [...kernel.registry("skills").all()],
+    };
+  }
+
+  render(options: SystemPromptOptions): string {
+    return render(options);
+  }
+
+  async reload(): Promise<void> {
+    this.#files = undefined;
+  }
+
+  #current(): Files {
+    const kernel = this.#kernel;
+    const cwd = kernel.tryService("settings")?.cwd() ?? kernel.options.cwd ?? process.cwd();
+    const isTrusted = kernel.tryService("trust")?.isTrusted() ?? false;
+    if (this.#files?.cwd !== cwd || this.#files.isTrusted !== isTrusted) this.#files = this.#read(cwd, isTrusted);
+    return this.#files;
+  }
+
+  #read(cwd: string, isTrusted: boolean): Files {
+    const { options } = this.#kernel;
+    const settings = this.#kernel.tryService("settings");
+    const given = options["append-system-prompt"] as string | string[] | undefined;
+    const appended = given === undefined ? [this.#file("APPEND_SYSTEM.md", isTrusted) ?? ""] : [given].flat().map((text) => this.#textOrFile(text, cwd));
+    const customPrompt = options["system-prompt"] === undefined ? this.#file("SYSTEM.md", isTrusted) : this.#textOrFile(options["system-prompt"], cwd);
+    return {
+      cwd,
+      isTrusted,
+      ...(customPrompt !== undefined && { customPrompt }),
+      appendSystemPrompt: appended.filter((text) => text.trim() !== "").join("\n\n"),
+      contextFiles: options["no-context-files"] || !settings ? [] : readContextFiles(settings.agentDir(), cwd, this.#complain),
+    };
+  }
+
+  /** The project's file if it is trusted, else the user's; they are not combined. */
+  #file(name: string, isTrusted: boolean): string | undefined {
+    const settings = this.#kernel.tryService("settings");
+    if (!settings) return undefined;
+    for (const directory of isTrusted ? [settings.projectDir(), settings.agentDir()] : [settings.agentDir()]) {
+      const path = join(directory, name);
+      if (!existsSync(path)) continue;
+      try {
+        return readText(path);
+      } catch (error) {
+        this.#complain(`Cannot read ${path}: ${messageOf(error)}`);
+      }
+    }
+    return undefined;
+  }
+
+  /** A switch's value is a text, unless a file of that name exists. */
+  #textOrFile(value: string, cwd: string): string {
+    try {
+      const path = expandPath(value, cwd, this.#kernel.tryService("settings")?.home() ?? "");
+      if (value !== "" && statSync(path).isFile()) return readText(path);
+    } catch {
+      // no such file, or a text too long to be a name
+    }
+    return value;
+  }
+}
+
+function addFlags(kernel: PluginKernel): void {
+  const flags = kernel.registry("flags");
+  const group = "System prompt";
+  flags.add({ name: "system-prompt", type: "string", placeholder: "<text or file>", description: "Replace the base of the system prompt", group });
+  flags.add({ name: "append-system-prompt", type: "strings", placeholder: "<text or file>", description: "Append to the system prompt; repeatable", group });
+  flags.add({ name: "no-context-files", alias: "nc", type: "boolean", description: "Without AGENTS.md and CLAUDE.md files", group });
+}
