@@ -1,5 +1,5 @@
 /** Every provider and model that is known, from all sources; computed when asked for and kept until a source changes. */
-import { messageOf, type Model, type PluginKernel } from "../../core/index.ts";
+import { type Model, messageOf, type PluginKernel } from "../../core/index.ts";
 import type { ModelSource, ProviderLayer } from "./contract.ts";
 import type { CustomModels } from "./custom.ts";
 import { buildProvider, type ProviderView } from "./layers.ts";

@@ -27,8 +27,20 @@ const models = definePlugin({
     const flags = kernel.registry("flags");
     const group = "Model";
     flags.add({ name: "provider", type: "string", placeholder: "<id>", group, description: "Provider of the model, e.g. anthropic" });
-    flags.add({ name: "model", type: "string", placeholder: "<pattern>", group, description: "Model: provider/id, an id or a part of it; :<level> may follow" });
-    flags.add({ name: "models", type: "string", placeholder: "<patterns>", group, description: "Models to cycle through, separated by commas; * and ? allowed" });
+    flags.add({
+      name: "model",
+      type: "string",
+      placeholder: "<pattern>",
+      group,
+      description: "Model: provider/id, an id or a part of it; :<level> may follow",
+    });
+    flags.add({
+      name: "models",
+      type: "string",
+      placeholder: "<patterns>",
+      group,
+      description: "Models to cycle through, separated by commas; * and ? allowed",
+    });
     flags.add({ name: "thinking", type: "string", placeholder: "<level>", group, description: `Thinking level: ${thinkingLevels.join(", ")}` });
     flags.add({ name: "api-key", type: "string", placeholder: "<key>", group, description: "Key for the model's provider, for this process only" });
     flags.add({

@@ -205,7 +205,8 @@ export class ModelService implements Models {
     const previousLevel = this.#level;
     this.#level = level;
     const session = this.#model && this.#session();
-    if (session && (level !== previousLevel || session.lastThinkingLevel() === undefined)) session.append({ type: "thinking_level_change", thinkingLevel: level });
+    if (session && (level !== previousLevel || session.lastThinkingLevel() === undefined))
+      session.append({ type: "thinking_level_change", thinkingLevel: level });
     this.#announceLevel(previousLevel);
   }
 

@@ -2,7 +2,8 @@
 import { isOverflowText } from "../shared/overflow.ts";
 
 /** Money does not come back by asking again. */
-const exhausted = /insufficient_quota|quota exceeded|billing|out of budget|available balance|monthly usage limit reached|GoUsageLimitError|FreeUsageLimitError/i;
+const exhausted =
+  /insufficient_quota|quota exceeded|billing|out of budget|available balance|monthly usage limit reached|GoUsageLimitError|FreeUsageLimitError/i;
 
 const transient: readonly RegExp[] = [
   // load

@@ -107,7 +107,14 @@ describe("models.json", () => {
     expect(view.headers).toEqual({ "X-Team": "$TEAM" });
   });
   test("overrides come last, over what an extension registers", () => {
-    const layer: ProviderLayer = { name: "p@x", provider: "p", baseUrl: "http://ext", api: "openai-completions", apiKey: "k", models: [{ id: "z", maxTokens: 5 }] };
+    const layer: ProviderLayer = {
+      name: "p@x",
+      provider: "p",
+      baseUrl: "http://ext",
+      api: "openai-completions",
+      apiKey: "k",
+      models: [{ id: "z", maxTokens: 5 }],
+    };
     const override = { name: "Zed", cost: { output: 9 }, headers: { H: "1" }, thinkingLevelMap: { xhigh: "x" } };
     const custom = { apiKey: "own", modelOverrides: { z: override, unknown: { name: "x" } } };
     const view = buildProvider({ id: "p", source, custom, extensions: [layer] });

@@ -49,7 +49,15 @@ const presets: readonly Preset[] = [
         { id: "anthropic/claude-sonnet-5.5", name: "Claude Sonnet 5.5", ...claude, prices: [2, 10, 0.1, 2.5] },
         { id: "anthropic/claude-opus-5.5", name: "Claude Opus 5.5", ...claude, prices: [4, 20, 0.2, 5] },
         { id: "openai/gpt-6.1-sol", name: "GPT-6.1 Sol", context: 1_050_000, output: 128_000, images: true, thinking: lowToHigh, prices: [2, 10, 0.1, 2.5] },
-        { id: "google/gemini-3.8-flash", name: "Gemini 3.8 Flash", context: 1_048_576, output: 65_536, images: true, thinking: lowToHigh, prices: [0.75, 3.75, 0.075] },
+        {
+          id: "google/gemini-3.8-flash",
+          name: "Gemini 3.8 Flash",
+          context: 1_048_576,
+          output: 65_536,
+          images: true,
+          thinking: lowToHigh,
+          prices: [0.75, 3.75, 0.075],
+        },
         { id: "deepseek/deepseek-v4-pro", name: "DeepSeek V4 Pro", context: 1_000_000, output: 131_072, thinking: {}, prices: [1.32, 3.96, 0.044] },
         { id: "openai/gpt-oss-120b", name: "GPT-OSS 120B", ...gptOss, prices: [0.15, 0.6] },
       ];
@@ -119,7 +127,15 @@ const presets: readonly Preset[] = [
     defaultModel: "gpt-oss-120b",
     rows: () => [
       { id: "gpt-oss-120b", name: "GPT-OSS 120B", ...gptOss, output: 32_768, prices: [0.35, 0.75] },
-      { id: "qwen-3.8-27b", name: "Qwen 3.8 27B", context: 65_536, output: 32_768, images: true, thinking: { off: "none", minimal: null }, prices: [0.99, 1.49] },
+      {
+        id: "qwen-3.8-27b",
+        name: "Qwen 3.8 27B",
+        context: 65_536,
+        output: 32_768,
+        images: true,
+        thinking: { off: "none", minimal: null },
+        prices: [0.99, 1.49],
+      },
     ],
   },
   {
