@@ -33,12 +33,8 @@ export function createData(window: any) {
   }
   const childrenOf = (index: number): number[] => children.get(index) ?? [];
 
-  /** Follows the most recent branch to its end. */
-  const leafBelow = (from: number): number => {
-    let at = from;
-    for (let below = childrenOf(at); below.length > 0; below = childrenOf(at)) at = below.reduce((a, b) => (latest[b]! > latest[a]! ? b : a));
-    return at;
-  };
+  /** The end of the most recent branch from here: what was appended last below it. */
+  const leafBelow = (from: number): number => latest[from]!;
   const pathTo = (leaf: number): number[] => {
     const path: number[] = [];
     for (let at = leaf; at >= 0; at = rows[at]!.p) path.push(at);

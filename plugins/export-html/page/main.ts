@@ -133,9 +133,7 @@ export function start(window: any, parts: Parts): void {
   };
   const follow = (): void => {
     const index = indexOfHash();
-    if (index < 0) return;
-    current = index;
-    view.goTo(index);
+    if (index >= 0) view.goTo(index);
   };
   window.addEventListener("hashchange", follow);
   document.addEventListener("click", (event: any) => {
@@ -153,7 +151,6 @@ export function start(window: any, parts: Parts): void {
     if (stops.length === 0) return;
     const at = stops.indexOf(current);
     const next = stops[at < 0 ? 0 : Math.min(Math.max(at + by, 0), stops.length - 1)] as number;
-    current = next;
     window.history.replaceState(null, "", view.hashOf(next));
     view.goTo(next);
   };

@@ -13,7 +13,8 @@ export function createTree(window: any, data: Data, view: View): void {
   /** list items by entry */
   const items = new Map<number, any>();
   let onPath = new Set(view.path());
-  let current: any;
+  let current = -1;
+  let marked: any;
 
   const itemOf = (index: number, depth: number, isBranch: boolean): any => {
     const row = rows[index] as Row;
@@ -53,25 +54,30 @@ export function createTree(window: any, data: Data, view: View): void {
       for (const child of children.toReversed()) waiting.push({ index: child, depth: depth + (forks ? 1 : 0), isBranch: forks || isPending });
     }
     list.append(made);
+    mark(current);
     if (waiting.length > 0) window.setTimeout(build, 0);
+  };
+
+  /** Marks the turn that holds an entry, once it is in the list. */
+  const mark = (index: number): void => {
+    current = index;
+    let at = index;
+    while (at >= 0 && !items.has(at)) at = rows[at]!.p;
+    const item = items.get(at);
+    if (!item || item === marked) return;
+    marked?.removeAttribute("aria-current");
+    marked = item;
+    item.setAttribute("aria-current", "true");
+    // Not scrollIntoView: it would also move the page.
+    const { offsetTop } = item;
+    const pane = list.parentElement;
+    if (offsetTop < pane.scrollTop || offsetTop > pane.scrollTop + pane.clientHeight - 60) pane.scrollTop = offsetTop - pane.clientHeight / 2;
   };
 
   view.onPath(() => {
     onPath = new Set(view.path());
     for (const [index, item] of items) item.classList.toggle("on", onPath.has(index));
   });
-  view.onCurrent((index) => {
-    let at = index;
-    while (at >= 0 && !items.has(at)) at = rows[at]!.p;
-    const item = items.get(at);
-    if (!item || item === current) return;
-    current?.removeAttribute("aria-current");
-    current = item;
-    item.setAttribute("aria-current", "true");
-    // Not scrollIntoView: it would also move the page.
-    const { offsetTop } = item;
-    const pane = list.parentElement;
-    if (offsetTop < pane.scrollTop || offsetTop > pane.scrollTop + pane.clientHeight - 60) pane.scrollTop = offsetTop - pane.clientHeight / 2;
-  });
+  view.onCurrent(mark);
   build();
 }

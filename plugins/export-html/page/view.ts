@@ -214,9 +214,10 @@ export function createView(window: any, data: Data) {
       if (unit.choice) made.append(choiceOf(unit.choice));
       const row = rows[unit.main] as Row;
       const previous = before && rows[before.main];
-      const isFollowing = !unit.choice && row.k === "assistant" && previous?.k === "assistant" && row.m === previous.m;
+      const isMarked = row.l !== undefined || hidden.has(unit.main);
+      const isFollowing = !unit.choice && !isMarked && row.k === "assistant" && previous?.k === "assistant" && row.m === previous.m;
       const article = articleOf(unit, isFollowing);
-      currentObserver.observe(article);
+      if (row.k !== "note") currentObserver.observe(article);
       made.append(article);
       before = unit;
     }
@@ -253,11 +254,15 @@ export function createView(window: any, data: Data) {
     filled = filled.filter((stretch) => !dropped.has(stretch));
   };
 
+  let heldUntil = 0;
+  const tellCurrent = (index: number): void => {
+    for (const listener of currentListeners) listener(index);
+  };
   const currentObserver = new IntersectionObserver(
     (changes: any[]) => {
-      for (const { target, isIntersecting } of changes) {
-        if (isIntersecting) for (const listener of currentListeners) listener(Number(target.dataset.index));
-      }
+      // What was jumped to is what is read, also if the window shows more than that.
+      if (window.performance.now() < heldUntil) return;
+      for (const { target, isIntersecting } of changes) if (isIntersecting) tellCurrent(Number(target.dataset.index));
     },
     { rootMargin: "-64px 0px -80% 0px" },
   );
@@ -301,6 +306,8 @@ export function createView(window: any, data: Data) {
     for (const old of document.querySelectorAll(".target")) old.classList.remove("target");
     article.classList.add("target");
     article.focus({ preventScroll: true });
+    heldUntil = window.performance.now() + 600;
+    tellCurrent(Number(article.dataset.index ?? target));
     // What is above may still get its real height while it comes near.
     const settle = (frames: number) => {
       found.scrollIntoView({ block: "start" });
