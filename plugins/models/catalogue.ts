@@ -35,7 +35,8 @@ export class Catalogue {
     const extensions = this.#layers().filter(({ provider }) => provider === id);
     if (!source && !custom && extensions.length === 0) return undefined;
     const layers = { id, source, discovered: this.#discovered.get(id), extensions };
-    const view = this.#build({ ...layers, custom }) ?? this.#build(layers);
+    // What cannot be used is left out, and the rest goes on.
+    const view = this.#build({ ...layers, custom }) ?? this.#build(layers) ?? this.#build({ ...layers, custom, extensions: [] });
     if (view) this.#views.set(id, view);
     return view;
   }
@@ -67,6 +68,7 @@ export class Catalogue {
 
   /** What is wrong with models.json. */
   error(): string | undefined {
+    this.#dropOld();
     for (const id of this.#custom.providers.keys()) this.provider(id);
     return [...(this.#custom.error ? [this.#custom.error] : []), ...this.#problems.values()].join("\n") || undefined;
   }
