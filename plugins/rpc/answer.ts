@@ -9,18 +9,24 @@ const UNREADABLE = "Failed to parse command";
 
 type Failure = Reply & { success: false };
 
+export interface ClientSignals {
+  /** aborted when nothing more will come from the client */
+  silent: AbortSignal;
+  /** aborted when nobody reads what is sent */
+  gone: AbortSignal;
+}
+
 export class Answerer {
   readonly #kernel: PluginKernel;
   readonly #out: Outbound;
   readonly #lanes: Lanes;
-  readonly #gone: AbortSignal;
+  readonly #client: ClientSignals;
 
-  /** `gone` is aborted when the client is not there any more. */
-  constructor(kernel: PluginKernel, out: Outbound, lanes: Lanes, gone: AbortSignal) {
+  constructor(kernel: PluginKernel, out: Outbound, lanes: Lanes, client: ClientSignals) {
     this.#kernel = kernel;
     this.#out = out;
     this.#lanes = lanes;
-    this.#gone = gone;
+    this.#client = client;
   }
 
   receive(text: string): void {
@@ -56,12 +62,16 @@ export class Answerer {
 
   /** Extensions may have brought or taken the command since the record came. */
   async #runInTurn(call: RpcCall): Promise<void> {
-    // A client that does not read must not make us pile up answers.
-    const pressure = this.#out.writer.ready();
-    if (pressure) await Promise.race([pressure, aborted(this.#gone)]);
+    await this.#room();
     const command = this.#find(call.command);
     if (command) return this.#run(command, call);
     await this.#reply({ success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call);
+  }
+
+  /** A client that sends and does not read must not make us pile up answers. One that has ended its input can do so no more. */
+  async #room(): Promise<void> {
+    const pressure = this.#out.writer.ready();
+    if (pressure) await Promise.race([pressure, aborted(this.#client.silent)]);
   }
 
   #laneNow(call: RpcCall): Lane {
@@ -85,7 +95,7 @@ export class Answerer {
       const executed = await this.#kernel.execute(call.command, call.params, {
         ...(call.id !== undefined && { id: call.id }),
         source: "rpc",
-        signal: this.#gone,
+        signal: this.#client.gone,
         ...(isEarly && { acknowledge }),
       });
       const isAnswered = isAcknowledged || command.silent === true;
@@ -98,7 +108,10 @@ export class Answerer {
   #refuse(reply: Failure, call?: RpcCall): void {
     this.#lanes.inOrder(
       () => "ordered",
-      () => this.#reply(reply, call),
+      async () => {
+        await this.#room();
+        await this.#reply(reply, call);
+      },
     );
   }
 

@@ -25,13 +25,14 @@ export class Connection {
   readonly #kernel: PluginKernel;
   readonly #lanes: Lanes;
   readonly #splitter: RecordSplitter;
-  readonly #client = new AbortController();
+  readonly #silent = new AbortController();
+  readonly #gone = new AbortController();
   readonly #over: Promise<void>;
   #setOver: () => void = () => {};
   #open: () => void = () => {};
   #input: NodeJS.ReadableStream | undefined;
-  #hasEnded = false;
   #isServing = false;
+  #hasGivenUp = false;
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
@@ -58,7 +59,7 @@ export class Connection {
       onAsk: () => this.#answerEarly(),
     });
     this.#lanes = new Lanes(opening);
-    const answerer = new Answerer(kernel, this.out, this.#lanes, this.#client.signal);
+    const answerer = new Answerer(kernel, this.out, this.#lanes, { silent: this.#silent.signal, gone: this.#gone.signal });
     this.#splitter = new RecordSplitter({ onRecord: (text) => answerer.receive(text), onTooLong: () => answerer.tooLong() });
   }
 
@@ -67,10 +68,7 @@ export class Connection {
     const { hooks } = this.#kernel;
     hooks.event.tap({ name: "rpc", stage: Stage.wire }, (event) => this.out.event(event));
     hooks.fault.tap("rpc", (fault) => this.out.fault(fault));
-    hooks.stopping.tap("rpc", () => {
-      this.ui.close();
-      this.#setOver();
-    });
+    hooks.stopping.tap("rpc", () => this.#endInput());
     hooks.stop.tap({ name: "rpc", stage: Stage.listen }, () => this.#finish());
     this.#kernel.gate(() => this.out.writer.ready());
   }
@@ -84,7 +82,6 @@ export class Connection {
     if (!this.out.writer.isGone) await atMost(ANSWERING_MS, this.#lanes.ordered());
     await atMost(CLOSING_MS, this.#kernel.stop("quit"));
     await this.#flush();
-    this.#disconnect();
     return 0;
   }
 
@@ -106,29 +103,28 @@ export class Connection {
     stdin.on("close", this.#onEnd);
   }
 
-  #disconnect(): void {
-    this.#input?.off("data", this.#onData);
-    this.#input?.pause();
-  }
-
   readonly #onData = (chunk: Buffer | string): void => this.#splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
 
   readonly #onEnd = (): void => {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#input?.off("data", this.#onData);
+    if (this.#silent.signal.aborted) return;
     this.#splitter.end();
-    // Nobody can answer any more, and a command may be waiting for exactly that.
+    this.#endInput();
+  };
+
+  /** Nothing more is read. Nobody can answer dialogs any more, and a command may be waiting for exactly that. */
+  #endInput(): void {
+    this.#silent.abort();
+    this.#input?.off("data", this.#onData);
+    this.#input?.pause();
     this.ui.close();
     this.#setOver();
-  };
+  }
 
   // ------------------------------------------------------------ the end
 
   #leave(): void {
-    this.#client.abort();
-    this.ui.close();
-    this.#setOver();
+    this.#gone.abort();
+    this.#endInput();
   }
 
   /** Work that was cut short by the stop still gets its answer; then everything is written. */
@@ -139,6 +135,7 @@ export class Connection {
 
   /** Writes what waits, as long as the client reads. */
   async #flush(): Promise<void> {
+    if (this.#hasGivenUp) return;
     const { writer } = this.out;
     const flushed = writer.flush();
     let isFlushed = false;
@@ -149,6 +146,7 @@ export class Connection {
       before = writer.writtenBytes;
       await atMost(STALLED_MS, flushed);
     }
+    this.#hasGivenUp = !isFlushed;
   }
 }
 
