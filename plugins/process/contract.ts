@@ -1,0 +1,30 @@
+/** What is global to the process has one owner; agents created in process do without it. */
+import type { Io } from "../../core/index.ts";
+
+/** Who started a timer, a child process and the like: an extension, by its own words. */
+export interface ResourceOwner {
+  /** path or name, for reports */
+  readonly id: string;
+  readonly timers: Set<unknown>;
+  readonly children: Set<import("node:child_process").ChildProcess>;
+}
+
+export interface ProcessHost {
+  readonly io: Io;
+  /** Runs `work` so that timers and children it starts, also later, belong to `owner`; undefined: to nobody (the kernel). */
+  runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;
+  /** the owner of the code that is running */
+  currentOwner(): ResourceOwner | undefined;
+  /** Clears timers and ends children that `owner` left behind. */
+  releaseOwner(owner: ResourceOwner): void;
+  /** Called for uncaught errors whose owner is known; answers whether it took the error. */
+  onUncaught(handler: (error: unknown, owner: ResourceOwner) => boolean): () => void;
+  /** Asks for the orderly end of the process with this status. */
+  end(status: number): void;
+}
+
+declare module "../../core/index.ts" {
+  interface Services {
+    process: ProcessHost;
+  }
+}

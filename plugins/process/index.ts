@@ -1,0 +1,76 @@
+/** The one owner of what is global to the process: streams, signals, uncaught errors, who started what. */
+import { definePlugin, type Io, type Plugin } from "../../core/index.ts";
+import type { ProcessHost, ResourceOwner } from "./contract.ts";
+import { createOwnership, ownerOfError } from "./ownership.ts";
+import { takeStdout } from "./stdout.ts";
+
+const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/** A host, made before foreign code is loaded. */
+export interface ProcessGuard {
+  readonly io: Io;
+  readonly plugin: Plugin;
+  /** resolves with the status once somebody asked for the end */
+  readonly ended: Promise<number>;
+  /** Called for errors that nobody owns: the process must end. */
+  onFatal(handler: (error: unknown) => void): void;
+  /** Puts everything back. */
+  dispose(): void;
+}
+
+/** Takes stdout, signals and uncaught errors. `exitNow` serves a second signal. */
+export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
+  const { io, giveBack } = takeStdout();
+  const ownership = createOwnership();
+  const handlers = new Set<(error: unknown, owner: ResourceOwner) => boolean>();
+  let onFatal: (error: unknown) => void = () => exitNow(1);
+  let end: (status: number) => void = () => {};
+  let isEnding = false;
+  const ended = new Promise<number>((resolve) => {
+    end = resolve;
+  });
+
+  const undo: (() => void)[] = [giveBack, () => ownership.uninstall()];
+  const listen = (event: string, listener: (...args: any[]) => void) => {
+    process.on(event, listener);
+    undo.push(() => process.off(event, listener));
+  };
+  for (const [signal, status] of Object.entries(signals)) {
+    listen(signal, () => {
+      if (isEnding) exitNow(status);
+      isEnding = true;
+      end(status);
+    });
+  }
+  listen("SIGPIPE", () => {});
+  const uncaught = (error: unknown) => {
+    const owner = ownerOfError(error) ?? ownership.current();
+    if (owner && [...handlers].some((handler) => handler(error, owner))) return;
+    onFatal(error);
+  };
+  listen("uncaughtException", uncaught);
+  listen("unhandledRejection", uncaught);
+
+  const host: ProcessHost = {
+    io,
+    runAs: (owner, work) => ownership.runAs(owner, work),
+    currentOwner: () => ownership.current(),
+    releaseOwner: (owner) => ownership.release(owner),
+    onUncaught(handler) {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    end: (status) => end(status),
+  };
+  return {
+    io,
+    ended,
+    plugin: definePlugin({ name: "process", apply: (kernel) => void kernel.provide("process", host) }),
+    onFatal: (handler) => {
+      onFatal = handler;
+    },
+    dispose: () => {
+      for (const back of undo.reverse()) back();
+    },
+  };
+}

@@ -1,0 +1,138 @@
+/** Remembers which extension started a timer or a child process. Installed with the first owner, so that nobody else pays. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { ChildProcess } from "node:child_process";
+import { createRequire, syncBuiltinESMExports } from "node:module";
+import timers from "node:timers";
+import type { ResourceOwner } from "./contract.ts";
+
+type AnyFunction = (...args: any[]) => any;
+type Storage = AsyncLocalStorage<ResourceOwner | undefined>;
+
+export interface Ownership {
+  runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;
+  current(): ResourceOwner | undefined;
+  release(owner: ResourceOwner): void;
+  uninstall(): void;
+}
+
+/** Errors that carry their owner from where they were thrown. */
+const owners = new WeakMap<object, ResourceOwner>();
+
+export function ownerOfError(error: unknown): ResourceOwner | undefined {
+  return typeof error === "object" && error !== null ? owners.get(error) : undefined;
+}
+
+export function createOwnership(): Ownership {
+  const storage: Storage = new AsyncLocalStorage();
+  let undo: (() => void)[] = [];
+
+  const install = () => {
+    if (undo.length > 0) return;
+    undo = [ownTimers(storage), ownChildren(storage), refuseExit(storage)];
+    syncBuiltinESMExports();
+  };
+
+  return {
+    runAs(owner, work) {
+      if (owner) install();
+      return storage.run(owner, work);
+    },
+    current: () => storage.getStore(),
+    release(owner) {
+      for (const timer of owner.timers) timers.clearTimeout(timer as NodeJS.Timeout);
+      owner.timers.clear();
+      for (const child of owner.children) child.kill("SIGTERM");
+      owner.children.clear();
+    },
+    uninstall() {
+      for (const back of undo.reverse()) back();
+      undo = [];
+      syncBuiltinESMExports();
+    },
+  };
+}
+
+/** Timers of the global object and of `node:timers`; both are the same functions. */
+function ownTimers(storage: Storage): () => void {
+  const undo: (() => void)[] = [];
+  const starting = (name: "setTimeout" | "setInterval" | "setImmediate", repeats: boolean) => {
+    const original = globalThis[name] as AnyFunction;
+    const wrapped = (callback: AnyFunction, ...rest: unknown[]) => {
+      const owner = storage.getStore();
+      if (!owner || typeof callback !== "function") return original(callback, ...rest);
+      const timer = original((...args: unknown[]) => {
+        if (!repeats) owner.timers.delete(timer);
+        return attributed(owner, () => callback(...args));
+      }, ...rest);
+      owner.timers.add(timer);
+      return timer;
+    };
+    // util.promisify(setTimeout) reads a symbol of the original.
+    Object.defineProperties(wrapped, Object.getOwnPropertyDescriptors(original));
+    undo.push(replace(globalThis as never, name, wrapped), replace(timers as never, name, wrapped));
+  };
+  const clearing = (name: "clearTimeout" | "clearInterval" | "clearImmediate") => {
+    const original = globalThis[name] as AnyFunction;
+    const wrapped = (timer: unknown) => {
+      storage.getStore()?.timers.delete(timer);
+      return original(timer);
+    };
+    undo.push(replace(globalThis as never, name, wrapped), replace(timers as never, name, wrapped));
+  };
+  starting("setTimeout", false);
+  starting("setInterval", true);
+  starting("setImmediate", false);
+  clearing("clearTimeout");
+  clearing("clearInterval");
+  clearing("clearImmediate");
+  return () => {
+    for (const back of undo.reverse()) back();
+  };
+}
+
+function ownChildren(storage: Storage): () => void {
+  const { ChildProcess: Children } = createRequire(import.meta.url)("node:child_process");
+  const original = Children.prototype.spawn as AnyFunction;
+  return replace(Children.prototype, "spawn", function spawn(this: ChildProcess, ...args: unknown[]) {
+    const owner = storage.getStore();
+    if (owner) {
+      owner.children.add(this);
+      this.once("exit", () => owner.children.delete(this));
+      this.once("error", () => owner.children.delete(this));
+    }
+    return original.apply(this, args);
+  });
+}
+
+/** An extension must not end the process: the call is thrown back at it. */
+function refuseExit(storage: Storage): () => void {
+  const exit = process.exit;
+  return replace(process as never, "exit", (code?: number) => {
+    const owner = storage.getStore();
+    if (!owner) return exit(code);
+    throw attach(owner, new Error(`process.exit(${code ?? ""}) was called by the extension ${owner.id}; extensions end the agent with ctx.shutdown().`));
+  });
+}
+
+/** Runs an owner's callback; what it throws is known to be the owner's. */
+function attributed<T>(owner: ResourceOwner, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw attach(owner, error);
+  }
+}
+
+function attach(owner: ResourceOwner, error: unknown): unknown {
+  const object = typeof error === "object" && error !== null ? error : new Error(String(error));
+  owners.set(object, owner);
+  return object;
+}
+
+function replace(target: Record<string, AnyFunction>, name: string, value: AnyFunction): () => void {
+  const original = target[name] as AnyFunction;
+  target[name] = value;
+  return () => {
+    target[name] = original;
+  };
+}

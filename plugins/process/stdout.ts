@@ -1,0 +1,97 @@
+/** Takes stdout for frames: whatever else would write there goes to stderr. */
+import fs from "node:fs";
+import { createRequire, syncBuiltinESMExports } from "node:module";
+import type { Io } from "../../core/index.ts";
+
+type AnyFunction = (...args: any[]) => any;
+
+const STDOUT = 1;
+const STDERR = 2;
+
+/** Functions of `fs` that take a descriptor first. */
+const writers = ["write", "writeSync", "writev", "writevSync", "writeFile", "writeFileSync", "appendFile", "appendFileSync"] as const;
+/** Functions of `child_process` whose last object argument may say `stdio`. */
+const synchronousSpawners = ["spawnSync", "execFileSync", "execSync"] as const;
+
+/** Diverts stdout and answers the process's real streams; the second answer puts everything back. */
+export function takeStdout(): { io: Io; giveBack: () => void } {
+  // Touched before fs is patched: for a file, the stream keeps the original writeSync.
+  const io: Io = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
+  const undo = [divertProcess(), divertDescriptor(), divertChildren()];
+  syncBuiltinESMExports();
+  return {
+    io,
+    giveBack: () => {
+      for (const back of undo.reverse()) back();
+      syncBuiltinESMExports();
+    },
+  };
+}
+
+function divertProcess(): () => void {
+  const original = Object.getOwnPropertyDescriptor(process, "stdout");
+  Object.defineProperty(process, "stdout", { configurable: true, enumerable: true, get: () => process.stderr });
+  return () => {
+    if (original) Object.defineProperty(process, "stdout", original);
+  };
+}
+
+/** Direct writes to descriptor 1. */
+function divertDescriptor(): () => void {
+  const table = fs as unknown as Record<string, AnyFunction>;
+  return patch(
+    table,
+    writers,
+    (original) =>
+      (target, ...rest) =>
+        original(target === STDOUT ? STDERR : target, ...rest),
+  );
+}
+
+/** Children with inherited stdio write to our stdout otherwise. */
+function divertChildren(): () => void {
+  // Through require: ES module namespaces cannot be patched, the module behind them can.
+  const children = createRequire(import.meta.url)("node:child_process");
+  const asynchronous = patch(
+    children.ChildProcess.prototype,
+    ["spawn"],
+    (original) =>
+      function spawn(this: unknown, options: { stdio?: unknown }, ...rest: unknown[]) {
+        return original.call(this, { ...options, stdio: withoutStdout(options.stdio) }, ...rest);
+      },
+  );
+  const synchronous = patch(
+    children,
+    synchronousSpawners,
+    (original) =>
+      (...args) =>
+        original(...args.map(divertedOptions)),
+  );
+  return () => {
+    asynchronous();
+    synchronous();
+  };
+}
+
+function divertedOptions(argument: unknown): unknown {
+  if (typeof argument !== "object" || argument === null || Array.isArray(argument) || !("stdio" in argument)) return argument;
+  return { ...argument, stdio: withoutStdout(argument.stdio) };
+}
+
+/** The same stdio with descriptor 1 replaced by 2 wherever the child would inherit it. */
+function withoutStdout(stdio: unknown): unknown {
+  if (stdio === "inherit") return ["inherit", STDERR, "inherit"];
+  if (!Array.isArray(stdio)) return stdio;
+  return stdio.map((item, index) => {
+    const isStdout = item === STDOUT || (item === "inherit" && index === STDOUT) || (item as { fd?: number } | null)?.fd === STDOUT;
+    return isStdout ? STDERR : item;
+  });
+}
+
+function patch(target: Record<string, AnyFunction>, names: readonly string[], wrap: (original: AnyFunction) => AnyFunction): () => void {
+  const originals = names.map((name) => [name, target[name] as AnyFunction] as const);
+  for (const [name, original] of originals) target[name] = Object.assign(wrap(original), original);
+  return () => {
+    for (const [name, original] of originals) target[name] = original;
+  };
+}

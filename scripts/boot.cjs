@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+// Starts the program with V8's code cache. The cache is private, versioned, written by rename, and never able to break a start.
+"use strict";
+const fs = require("node:fs");
+const path = require("node:path");
+const vm = require("node:vm");
+
+const build = "__BUILD__";
+const modules = new Map();
+const unsaved = [];
+
+function privateCacheDir() {
+  if (process.platform === "win32" || process.env.PI_NO_CODE_CACHE === "1") return undefined;
+  const base = process.env.XDG_CACHE_HOME || (process.env.HOME && path.join(process.env.HOME, ".cache"));
+  if (!base || !path.isAbsolute(base)) return undefined;
+  return path.join(base, "pi-kernel", `${build}-${process.version}-${process.arch}`);
+}
+
+/** Somebody else's directory could hold somebody else's code. */
+function isOurs(directory) {
+  try {
+    const { uid, mode } = fs.statSync(directory);
+    return uid === process.getuid() && (mode & 0o022) === 0;
+  } catch {
+    return false;
+  }
+}
+
+const cacheDir = privateCacheDir();
+const trusted = cacheDir !== undefined && isOurs(cacheDir);
+
+function load(file) {
+  const known = modules.get(file);
+  if (known) return known.exports;
+  const module = { exports: {} };
+  modules.set(file, module);
+  // The bundler writes ASCII only; latin1 is the cheapest way to read it.
+  const source = fs.readFileSync(file, "latin1");
+  const cacheFile = cacheDir && path.join(cacheDir, `${path.basename(file)}.bin`);
+  let cachedData;
+  if (trusted) {
+    try {
+      cachedData = fs.readFileSync(cacheFile);
+    } catch {}
+  }
+  const script = new vm.Script(`(function(exports,require,module,__filename,__dirname){${source}\n})`, {
+    filename: file,
+    cachedData,
+    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  if (cacheFile && (!cachedData || script.cachedDataRejected)) unsaved.push([cacheFile, script]);
+  const directory = path.dirname(file);
+  const localRequire = (specifier) => (specifier.startsWith(".") && specifier.endsWith(".cjs") ? load(path.join(directory, specifier)) : require(specifier));
+  localRequire.resolve = require.resolve;
+  script.runInThisContext()(module.exports, localRequire, module, file, directory);
+  return module.exports;
+}
+
+function saveCaches() {
+  if (unsaved.length === 0) return;
+  try {
+    fs.mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
+    if (!isOurs(cacheDir)) return;
+    for (const [file, script] of unsaved) {
+      const temporary = `${file}.${process.pid}`;
+      fs.writeFileSync(temporary, script.createCachedData(), { mode: 0o600 });
+      fs.renameSync(temporary, file);
+    }
+  } catch {}
+}
+
+if (cacheDir) process.once("exit", saveCaches);
+load(path.join(__dirname, "core.cjs"));

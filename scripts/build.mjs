@@ -1,0 +1,120 @@
+/**
+ * Builds the program as a lazy bundle: one small core, everything heavy in chunks that are read at first use.
+ * esbuild splits ES modules; each chunk then becomes CommonJS, which starts faster and can be started with a code cache.
+ */
+import { createHash } from "node:crypto";
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, transform } from "esbuild";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+const out = resolve(root, process.env.PI_DIST || "dist");
+const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const require = createRequire(import.meta.url);
+
+/** Packages that only special commands need and that stay outside. */
+const external = ["esbuild", "typescript", "fsevents", "postject"];
+
+// The output directory is replaced whole, so it must be one of ours.
+if (existsSync(out) && !existsSync(join(out, "pi.cjs"))) throw new Error(`${out} exists and is not a build of this program; it is left alone.`);
+mkdirSync(dirname(out), { recursive: true });
+const stage = mkdtempSync(`${out}-`);
+chmodSync(stage, 0o755);
+try {
+  const { metafile, files } = await buildProgram();
+  buildBoot(files);
+  await buildLibrary();
+  copyFileSync(join(dirname(require.resolve("jiti/package.json")), "dist/babel.cjs"), join(stage, "babel.cjs"));
+  writeFileSync(join(stage, "meta.json"), JSON.stringify(metafile));
+  if (existsSync(join(out, "types"))) cpSync(join(out, "types"), join(stage, "types"), { recursive: true });
+  const old = `${out}.old-${process.pid}`;
+  if (existsSync(out)) renameSync(out, old);
+  renameSync(stage, out);
+  rmSync(old, { recursive: true, force: true });
+} finally {
+  rmSync(stage, { recursive: true, force: true });
+}
+if (process.env.PI_BUILD_TYPES !== "0" && !process.env.PI_DIST) await buildTypes();
+
+/** The program's chunks as CommonJS. */
+async function buildProgram() {
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: { core: "src/main.ts" },
+    outdir: stage,
+    outExtension: { ".js": ".cjs" },
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: "none",
+    external,
+    define: { PI_VERSION: JSON.stringify(version), "import.meta.url": "__moduleUrl" },
+    metafile: true,
+    write: false,
+    logLevel: "warning",
+  });
+  const names = new Set(result.outputFiles.map(({ path }) => path));
+  const files = [];
+  for (const { path, text } of result.outputFiles) {
+    mkdirSync(dirname(path), { recursive: true });
+    const code = await toCommonJs(text, path, names);
+    writeFileSync(path, code);
+    files.push({ path, code });
+  }
+  return { metafile: result.metafile, files };
+}
+
+/** Turns one chunk into CommonJS. Imports of our own chunks become requires; all others stay real imports. */
+async function toCommonJs(text, path, names) {
+  const lazy = text.replace(/\bimport\((["'])(\.\.?\/[^"']+\.cjs)\1\)/g, (whole, _, specifier) =>
+    names.has(resolve(dirname(path), specifier)) ? `Promise.resolve().then(()=>require(${JSON.stringify(specifier)}))` : whole,
+  );
+  const { code } = await transform(lazy, { format: "cjs", platform: "node", target: "node20", minifyWhitespace: true, legalComments: "none" });
+  if (!code.includes("__moduleUrl")) return code;
+  return `const __moduleUrl=require("node:url").pathToFileURL(__filename).href;${code}`;
+}
+
+/** The entry: starts the chunks with V8's code cache. */
+function buildBoot(files) {
+  const hash = createHash("sha256");
+  for (const { code } of files.sort((a, b) => (a.path < b.path ? -1 : 1))) hash.update(code);
+  const boot = readFileSync(join(root, "scripts/boot.cjs"), "utf8").replace("__BUILD__", `${version}-${hash.digest("hex").slice(0, 16)}`);
+  writeFileSync(join(stage, "pi.cjs"), boot);
+  chmodSync(join(stage, "pi.cjs"), 0o755);
+}
+
+/** What other programs import: ES modules that share their chunks, packages left outside. */
+async function buildLibrary() {
+  const entries = Object.fromEntries(["index", "plugin", "distribution"].map((name) => [name, `src/${name}.ts`]));
+  await build({
+    absWorkingDir: root,
+    entryPoints: entries,
+    outdir: join(stage, "lib"),
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    packages: "external",
+    define: { PI_VERSION: JSON.stringify(version) },
+    logLevel: "warning",
+  });
+}
+
+async function buildTypes() {
+  const { execFileSync } = await import("node:child_process");
+  try {
+    const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc");
+    execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.types.json")], { cwd: root, stdio: ["ignore", 2, 2] });
+  } catch {
+    process.exitCode = 1;
+  }
+}
