@@ -7,7 +7,7 @@ import type { Trust } from "../settings/contract.ts";
 import { realPath, rememberedTrust, rememberTrust } from "./decisions.ts";
 
 /** What a project directory may hold that does something by itself. */
-const powerful = ["settings.json", "extensions", "skills", "prompts", "themes", "SYSTEM.md", "APPEND_SYSTEM.md"];
+const powerful = ["settings.json", "extensions", "skills", "prompts", "rules", "themes", "SYSTEM.md", "APPEND_SYSTEM.md"];
 
 const trust = definePlugin({
   name: "trust",
