@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { messageOf, type PluginKernel } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
+import { parseFrontmatter } from "../shared/frontmatter.ts";
 import { type Rule, readRule } from "./rule.ts";
 
 interface Loaded {
@@ -84,12 +85,8 @@ export class RuleLoader {
   }
 }
 
-/** Frontmatter between two lines of dashes, then the text for the model. */
+/** Frontmatter, then the text for the model. */
 async function parseRuleFile(path: string, source: string): Promise<Rule> {
-  const parts = /^\uFEFF?---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)(.*)$/s.exec(source);
-  if (!parts) throw new Error("it does not begin with frontmatter between two lines of ---");
-  const { parse } = await import("yaml");
-  const fields: unknown = parse(parts[1] as string);
-  if (typeof fields !== "object" || fields === null || Array.isArray(fields)) throw new Error("its frontmatter is not a list of fields");
-  return readRule(fields as Record<string, unknown>, { name: basename(path, ".md"), path, text: parts[2] });
+  const { attributes, body } = await parseFrontmatter(source);
+  return readRule(attributes, { name: basename(path, ".md"), path, text: body });
 }

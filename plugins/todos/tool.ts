@@ -1,6 +1,7 @@
 /** The `todo` tool: the model plans its work and ticks it off. */
 import { Type } from "typebox";
-import { definePlugin, type PluginKernel, type Tool, textBlock } from "../../core/index.ts";
+import { definePlugin, type PluginKernel, Stage, type Tool, textBlock } from "../../core/index.ts";
+import type {} from "../session/contract.ts";
 import type { TodoPhase, TodoPhaseInput, TodoStatus } from "./contract.ts";
 import { maxReminders } from "./settings.ts";
 
@@ -16,11 +17,25 @@ export const todoTool = definePlugin({
   name: "tool:todo",
   requires: ["todos"],
   apply(kernel) {
-    kernel.registry("tools").add(definition(kernel));
+    const tool = definition(kernel);
+    let retract: (() => void) | undefined;
     // A model without a list is not offered one unless somebody wants lists kept: it would cost tokens in every request.
-    kernel.hooks.offer.tap(kernel.name, (tools) => {
-      if (!tools.some(({ name }) => name === "todo") || isWanted(kernel)) return;
-      return tools.filter(({ name }) => name !== "todo");
+    // Once offered it stays for the session, so that the model may start a new list when the old one is done.
+    const offerIfWanted = () => {
+      if (!retract && isWanted(kernel)) retract = kernel.registry("tools").add(tool);
+    };
+    // Before others look at what there is.
+    kernel.hooks.beforeRun.tap({ name: kernel.name, stage: Stage.open - 1 }, offerIfWanted);
+    kernel.hooks.offer.tap({ name: kernel.name, stage: Stage.open - 1 }, () => offerIfWanted());
+    kernel.hooks.start.tap({ name: kernel.name, stage: Stage.commands }, () => {
+      offerIfWanted();
+      const session = kernel.tryService("session");
+      if (!session) return;
+      kernel.own(session.hooks).changed.tap({ name: kernel.name, stage: Stage.commands }, () => {
+        if (isWanted(kernel)) return;
+        retract?.();
+        retract = undefined;
+      });
     });
   },
 });
@@ -50,7 +65,8 @@ function definition(kernel: PluginKernel): Tool<Input> {
       ),
       update: Type.Optional(Type.Array(Type.Object({ id: Type.String(), status: Type.Optional(Status), content: Type.Optional(Type.String()) }))),
     }),
-    sourceInfo: { path: "<builtin:todo>", source: "builtin", scope: "temporary", origin: "top-level" },
+    // Not "builtin": those are inactive unless they are named, and this one is active whenever it is there.
+    sourceInfo: { path: "<todos:todo>", source: "todos", scope: "temporary", origin: "top-level" },
     execute: async ({ params }) => {
       const todos = kernel.service("todos");
       const hasChanges = params.phases || params.add || params.update;
