@@ -20,7 +20,11 @@ const spellings = ({ name, alias }: Completable): string[] => [`--${name}`, ...(
 export function bash({ program, flags, commands }: Completions): string {
   const rows = flags.flatMap((flag) => {
     if (flag.takes === "nothing") return [];
-    const answer = { word: `COMPREPLY=($(compgen -W "${flag.values.join(" ")}" -- "$cur"))`, file: `COMPREPLY=($(compgen -f -- "$cur"))`, text: "COMPREPLY=()" };
+    const answer = {
+      word: `COMPREPLY=($(compgen -W "${flag.values.join(" ")}" -- "$cur"))`,
+      file: `COMPREPLY=($(compgen -f -- "$cur"))`,
+      text: "COMPREPLY=()",
+    };
     return [`    ${spellings(flag).join("|")}) ${answer[flag.takes]}; return ;;`];
   });
   return `# bash completion for ${program}: eval "$(${program} completions bash)"

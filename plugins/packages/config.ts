@@ -45,7 +45,8 @@ async function run(kernel: PluginKernel, args: string[], io: Io): Promise<number
   const resource = pick(kernel, known, wanted);
   await turn(kernel, resource, verb === "enable");
   const isOn = (await survey(kernel)).find(({ path }) => path === resource.path)?.isOn === true;
-  if (isOn !== (verb === "enable")) throw new KernelError("E_REFUSED", `${resource.path} is still ${isOn ? "on" : "off"}: another entry of the settings decides.`);
+  if (isOn !== (verb === "enable"))
+    throw new KernelError("E_REFUSED", `${resource.path} is still ${isOn ? "on" : "off"}: another entry of the settings decides.`);
   io.stdout.write(`${verb === "enable" ? "Enabled" : "Disabled"} ${resource.path}\n`);
   return 0;
 }

@@ -110,7 +110,10 @@ async function installGit(source: RemoteSource & { kind: "git" }, store: string,
   const stage = join(store, `.stage-${randomBytes(6).toString("hex")}`);
   const options = childOptions(store, workshop);
   // A repository's address must not name a program to run.
-  const safe = ["protocol.allow=never", ...["https", "http", "ssh", "git", "file"].map((name) => `protocol.${name}.allow=always`)].flatMap((item) => ["-c", item]);
+  const safe = ["protocol.allow=never", ...["https", "http", "ssh", "git", "file"].map((name) => `protocol.${name}.allow=always`)].flatMap((item) => [
+    "-c",
+    item,
+  ]);
   const depth = source.ref ? [] : ["--depth", "1"];
   try {
     await runChild("git", [...safe, "clone", "--quiet", ...depth, "--", source.url, stage], options);

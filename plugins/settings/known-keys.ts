@@ -23,7 +23,9 @@ const queueMode = oneOf("one-at-a-time", "all");
 const levels: Shape = { expected: `an object of levels (${level.expected})`, fits: (value) => isTree(value) && Object.values(value).every(level.fits) };
 
 const isPackageEntry = (item: unknown): boolean =>
-  isTree(item) && typeof item.source === "string" && ["extensions", "skills", "prompts", "themes"].every((kind) => item[kind] === undefined || texts.fits(item[kind]));
+  isTree(item) &&
+  typeof item.source === "string" &&
+  ["extensions", "skills", "prompts", "themes"].every((kind) => item[kind] === undefined || texts.fits(item[kind]));
 
 const packages: Shape = {
   expected: 'a list of strings or objects with a "source" and lists of patterns',

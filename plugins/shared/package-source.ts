@@ -1,7 +1,7 @@
 /** Where a package comes from, as people write it: `npm:name@1.2.3`, `git:host/owner/repo@ref`, a URL, or a path. */
 
 export type PackageSource =
-  | { kind: "npm"; name: string; /** version, range or tag */ wanted?: string; isPinned: boolean; identity: string }
+  | { kind: "npm"; name: string /** version, range or tag */; wanted?: string; isPinned: boolean; identity: string }
   | { kind: "git"; url: string; host: string; path: string; ref?: string; identity: string }
   | { kind: "local"; path: string };
 
