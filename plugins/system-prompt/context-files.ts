@@ -1,5 +1,5 @@
 /** Instructions for agents that lie in the agent's directory and from the root of the file system down to the working directory. */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../../core/index.ts";
 import type { Complain } from "../shared/complaints.ts";
@@ -30,7 +30,7 @@ export function readContextFiles(agentDir: string, cwd: string, complain: Compla
 function contextFileIn(directory: string, complain: Complain): ContextFile | undefined {
   for (const name of NAMES) {
     const path = join(directory, name);
-    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) continue;
+    if (!look(path)?.isFile()) continue;
     try {
       return { path, content: readText(path) };
     } catch (error) {
@@ -38,6 +38,15 @@ function contextFileIn(directory: string, complain: Complain): ContextFile | und
     }
   }
   return undefined;
+}
+
+/** Undefined for what is not there or may not be looked at. */
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 /** UTF-8 without a byte order mark. */
@@ -57,7 +66,7 @@ function ancestors(directory: string): string[] {
  */
 function doubleOf(cwd: string, complain: Complain): string | undefined {
   const above = ancestors(cwd);
-  const worktree = above.find((directory) => statSync(join(directory, ".git"), { throwIfNoEntry: false }));
+  const worktree = above.find((directory) => look(join(directory, ".git")));
   const main = worktree && mainCheckoutOf(worktree);
   if (!main || !above.includes(main)) return undefined;
   return contextFileIn(worktree, complain) ? main : undefined;

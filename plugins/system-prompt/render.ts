@@ -63,9 +63,9 @@ function skillList({ skills, selectedTools }: SystemPromptOptions): string {
   const items = visible.map(({ name, description, filePath }) =>
     [
       "  <skill>",
-      `    <name>${escape(name)}</name>`,
-      `    <description>${escape(description)}</description>`,
-      `    <location>${escape(filePath)}</location>`,
+      `    <name>${escaped(name)}</name>`,
+      `    <description>${escaped(description)}</description>`,
+      `    <location>${escaped(filePath)}</location>`,
       "  </skill>",
     ].join("\n"),
   );
@@ -77,6 +77,6 @@ function skillList({ skills, selectedTools }: SystemPromptOptions): string {
 
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;" };
 
-function escape(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] as string);
 }

@@ -1,20 +1,44 @@
 /** Finding lines in files of any size: bytes flow through one buffer, and only what is wanted is kept. */
-import type { FileHandle } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { checkAbort } from "./definition.ts";
 
 const LF = 10;
 const CHUNK = 1024 * 1024;
+/** Larger files are read past the system's cache: they would fill it, and there a hole costs as much as data. */
+const LARGE = 256 * 1024 * 1024;
 
 /** A file's bytes from the start, in one buffer that is filled again and again. */
 export async function* chunksOf(file: FileHandle, signal?: AbortSignal): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(CHUNK);
-  for (let position = 0; ; ) {
-    checkAbort(signal);
-    const { bytesRead } = await file.read(buffer, 0, CHUNK, position);
-    if (bytesRead === 0) return;
-    position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+  const direct = (await file.stat()).size > LARGE ? await openDirectly(file) : undefined;
+  const buffer = direct ? alignedBuffer() : Buffer.allocUnsafe(CHUNK);
+  let source = direct ?? file;
+  try {
+    for (let position = 0; ; ) {
+      checkAbort(signal);
+      const { bytesRead } = await source.read(buffer, 0, CHUNK, position).catch((error) => {
+        if (source === file) throw error;
+        // Direct reads are a matter of the file system; the last one is refused because a file ends where it likes.
+        source = file;
+        return file.read(buffer, 0, CHUNK, position);
+      });
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await direct?.close();
   }
+}
+
+async function openDirectly(file: FileHandle): Promise<FileHandle | undefined> {
+  if (constants.O_DIRECT === undefined) return undefined;
+  return open(`/proc/self/fd/${file.fd}`, constants.O_RDONLY | constants.O_DIRECT).catch(() => undefined);
+}
+
+/** Direct reads want memory that begins at a page; that of WebAssembly does. */
+function alignedBuffer(): Buffer {
+  return Buffer.from(new WebAssembly.Memory({ initial: CHUNK / 65536 }).buffer);
 }
 
 export interface Excerpt {
