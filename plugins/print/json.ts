@@ -1,0 +1,49 @@
+/** JSON mode: the session's header, then its events as JSON lines, until the prompts are done. */
+import { definePlugin, type Io, messageOf, type PluginKernel, Stage } from "../../core/index.ts";
+import type {} from "../session/contract.ts";
+import { chosenDialect, chosenUpdates } from "../shared/frames/choice.ts";
+import { EventFrames } from "../shared/frames/events.ts";
+import { recordFrame } from "../shared/frames/serialize.ts";
+import { FrameWriter } from "../shared/frames/writer.ts";
+import { collectPrompts, runPrompt } from "./prompts.ts";
+
+export const jsonTransport = definePlugin({
+  name: "transport:json",
+  apply(kernel) {
+    kernel.registry("transports").add({ name: "json", mode: "json", serve: (io) => serve(kernel, io) });
+  },
+});
+
+async function serve(kernel: PluginKernel, io: Io): Promise<number> {
+  const dialect = chosenDialect(kernel);
+  const updates = chosenUpdates(kernel);
+  const prompts = await collectPrompts(kernel, io);
+  // A reader that is gone ends the run; what is left to say is discarded.
+  const writer = new FrameWriter({ onGone: () => void kernel.run.abort() });
+  writer.attach(io.stdout);
+  const frames = new EventFrames(
+    () => dialect,
+    () => updates,
+  );
+  const session = kernel.tryService("session");
+  if (session) writer.write(recordFrame(session.header()));
+  const undo = [
+    kernel.gate(() => writer.ready()),
+    kernel.hooks.event.tap({ name: "json", stage: Stage.wire }, (event) => {
+      for (const frame of frames.of(event)) writer.write(frame);
+    }),
+  ];
+  try {
+    for (const prompt of prompts) {
+      if (writer.isGone) break;
+      await runPrompt(kernel, prompt);
+    }
+    return 0;
+  } catch (error) {
+    io.stderr.write(`Error: ${messageOf(error)}\n`);
+    return 1;
+  } finally {
+    await writer.flush();
+    for (const back of undo) back();
+  }
+}

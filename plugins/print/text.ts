@@ -1,0 +1,57 @@
+/** Print mode: the final text on stdout, progress on a terminal's stderr. */
+import { type AgentMessage, type AssistantMessage, definePlugin, type Io, type PluginKernel, Stage, textOf } from "../../core/index.ts";
+import type {} from "../compaction/contract.ts";
+import type {} from "../retry/contract.ts";
+import { collectPrompts, runPrompt } from "./prompts.ts";
+
+export const printTransport = definePlugin({
+  name: "transport:text",
+  apply(kernel) {
+    kernel.registry("flags").add({ name: "print", alias: "p", type: "boolean", group: "Mode", description: "Answer the prompt and exit" });
+    kernel.registry("transports").add({ name: "text", mode: "print", serve: (io) => serve(kernel, io) });
+  },
+});
+
+async function serve(kernel: PluginKernel, io: Io): Promise<number> {
+  const prompts = await collectPrompts(kernel, io);
+  if (prompts.length === 0) {
+    io.stderr.write('Nothing to do: give a prompt, e.g. "List the files here", or pipe one in.\n');
+    return 1;
+  }
+  const stopProgress = io.stderr.isTTY ? showProgress(kernel, io) : () => {};
+  try {
+    for (const prompt of prompts) await runPrompt(kernel, prompt);
+  } finally {
+    stopProgress();
+  }
+  return answer(io, lastAssistant(kernel.service("transcript").messages()));
+}
+
+/** Writes the outcome; a failed or aborted run has no answer but an error. */
+function answer(io: Io, message: AssistantMessage | undefined): number {
+  if (!message) return 0;
+  if (message.stopReason === "error" || message.stopReason === "aborted") {
+    io.stderr.write(`${message.errorMessage || `Request ${message.stopReason}`}\n`);
+    return 1;
+  }
+  io.stdout.write(`${textOf(message.content)}\n`);
+  return 0;
+}
+
+function lastAssistant(messages: readonly AgentMessage[]): AssistantMessage | undefined {
+  return messages.findLast((message): message is AssistantMessage => message.role === "assistant");
+}
+
+function showProgress(kernel: PluginKernel, io: Io): () => void {
+  return kernel.hooks.event.tap({ name: "progress", stage: Stage.wire }, (event) => {
+    if (event.type === "tool_execution_start") io.stderr.write(`· ${event.toolName} ${brief(event.args)}\n`);
+    if (event.type === "auto_retry_start") io.stderr.write(`· retrying in ${Math.round(event.delayMs / 1000)} s: ${event.errorMessage}\n`);
+    if (event.type === "compaction_start") io.stderr.write("· compacting the conversation\n");
+  });
+}
+
+function brief(args: Record<string, unknown>): string {
+  const first = Object.values(args).find((value) => typeof value === "string");
+  const line = typeof first === "string" ? (first.split("\n", 1)[0] ?? "") : "";
+  return line.length > 100 ? `${line.slice(0, 100)}…` : line;
+}
