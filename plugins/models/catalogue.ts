@@ -47,8 +47,12 @@ export class Catalogue {
   }
 
   find(provider: string, id: string): Model | undefined {
-    const view = this.provider(provider);
-    return view?.models.find((model) => model.id === id) ?? this.#adhoc.get(`${provider}/${id}`) ?? view?.source?.resolve?.(id);
+    return this.listed(provider, id) ?? this.#adhoc.get(`${provider}/${id}`) ?? this.provider(provider)?.source?.resolve?.(id);
+  }
+
+  /** Only what a source or a file lists: no model is made for the occasion. */
+  listed(provider: string, id: string): Model | undefined {
+    return this.provider(provider)?.models.find((model) => model.id === id);
   }
 
   /** Remembers a model that nobody lists. */

@@ -16,6 +16,9 @@ import { chooseStart } from "./start.ts";
 
 const NO_MODEL = "No model selected. Use set_model or start pi with --model (--model offline/demo needs no key).";
 
+/** How long the credential of an admitted run may wait for its request; a run may end before it asks. */
+const ADMISSION_MS = 10_000;
+
 export class ModelService implements Models {
   readonly hooks: Models["hooks"] = { selected: new AsyncSeriesHook(["change"]), levelSelected: new AsyncSeriesHook(["change"]) };
   readonly #kernel: PluginKernel;
@@ -30,7 +33,7 @@ export class ModelService implements Models {
   #initialLevel: ThinkingLevel = "medium";
   #scoped: ScopedModel[] = [];
   /** resolved when a run was admitted, for its first request: a key command runs once per request */
-  #admitted: { name: string; auth: Auth } | undefined;
+  #admitted: { name: string; auth: Auth; at: number } | undefined;
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
@@ -45,7 +48,7 @@ export class ModelService implements Models {
 
   /** Its newest form: configuration and extensions may have changed it. */
   current(): Model | undefined {
-    return this.#model && (this.#catalogue.find(this.#model.provider, this.#model.id) ?? this.#model);
+    return this.#model && (this.#catalogue.listed(this.#model.provider, this.#model.id) ?? this.#model);
   }
 
   all(): Model[] {
@@ -124,7 +127,7 @@ export class ModelService implements Models {
   async auth(model: Model): Promise<Auth | undefined> {
     const admitted = this.#admitted;
     this.#admitted = undefined;
-    if (admitted?.name === nameOf(model)) return admitted.auth;
+    if (admitted?.name === nameOf(model) && Date.now() - admitted.at < ADMISSION_MS) return admitted.auth;
     const view = this.#catalogue.provider(model.provider);
     return view && this.#credentials.resolve(view, model);
   }
@@ -157,7 +160,7 @@ export class ModelService implements Models {
     const model = this.current();
     if (!model) throw new KernelError("E_REFUSED", NO_MODEL);
     this.#admitted = undefined;
-    this.#admitted = { name: nameOf(model), auth: await this.requireAuth(model) };
+    this.#admitted = { name: nameOf(model), auth: await this.requireAuth(model), at: Date.now() };
   }
 
   #missing(model: Model): KernelError {
