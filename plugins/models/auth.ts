@@ -15,7 +15,8 @@ interface Found {
   value?: string;
   /** taken as it stands */
   literal?: string;
-  isBearer?: boolean;
+  /** the key goes as `Authorization: Bearer` with these headers */
+  bearer?: Record<string, string>;
   /** of stored commands the outcome is kept for the process */
   isStored?: boolean;
   oauth?: OAuthCredential;
@@ -63,12 +64,12 @@ export class Credentials {
     const key = await this.#key(view, found, env);
     if (key === undefined && !view.source?.keyless) return undefined;
     if (key !== undefined) this.#seen.add(key);
-    const headers = await this.#headers(view, model, env);
-    if (key !== undefined && (view.authHeader || found.isBearer)) headers.Authorization ??= `Bearer ${key}`;
+    const headers = { ...found.bearer, ...(await this.#headers(view, model, env)) };
+    if (key !== undefined && (view.authHeader || found.bearer)) headers.Authorization ??= `Bearer ${key}`;
     const baseUrl = view.source?.baseUrlFrom?.(env);
     const stored = this.#file.get(view.id);
     return {
-      ...(key !== undefined && !found.isBearer && { apiKey: key }),
+      ...(key !== undefined && !found.bearer && { apiKey: key }),
       ...(Object.keys(headers).length > 0 && { headers }),
       ...(baseUrl !== undefined && { baseUrl }),
       ...(stored?.type === "api_key" && stored.env && { env: stored.env }),
@@ -127,8 +128,8 @@ export class Credentials {
     }
     const variable = view.source?.keyVariables?.find((name) => env(name));
     if (variable) {
-      const isBearer = view.source?.bearerVariables?.includes(variable) ?? false;
-      return { status: { configured: true, source: "environment", label: variable }, value: `\${${variable}}`, isBearer };
+      const bearer = view.source?.bearerVariables?.[variable];
+      return { status: { configured: true, source: "environment", label: variable }, value: `\${${variable}}`, ...(bearer && { bearer }) };
     }
     return view.source?.keyless ? { status: { configured: true, source: "none needed" } } : undefined;
   }

@@ -26,8 +26,8 @@ export interface ModelSource {
   models: Model[];
   /** environment variables that hold its key, in order */
   keyVariables?: readonly string[];
-  /** those of them whose value is sent as `Authorization: Bearer` */
-  bearerVariables?: readonly string[];
+  /** those of them whose value is sent as `Authorization: Bearer`, and the headers that go with it */
+  bearerVariables?: Readonly<Record<string, Record<string, string>>>;
   /** literal, `$VAR` or `!command` */
   apiKey?: string;
   headers?: Record<string, string>;

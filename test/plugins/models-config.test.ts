@@ -150,7 +150,7 @@ async function service({ files = {}, env = {}, options = {}, plugins = [] }: Giv
   const source = definePlugin({
     name: "test-source",
     apply(view) {
-      const keys = { keyVariables: ["P_TOKEN", "P_API_KEY"], bearerVariables: ["P_TOKEN"] };
+      const keys = { keyVariables: ["P_TOKEN", "P_API_KEY"], bearerVariables: { P_TOKEN: { "p-beta": "1" } } };
       view.registry("modelSources").add({ name: "p", displayName: "Pe", models: [base], defaultModel: "a", ...keys });
       view.hooks.fault.tap("test", ({ error }) => void faults.push((error as Error).message));
     },
@@ -194,7 +194,7 @@ describe("the order of credentials", () => {
 
   test("a variable for a bearer token is sent as a header", async () => {
     const { models } = await service({ env: { P_TOKEN: "token", P_API_KEY: "key" } });
-    expect(await models.auth(model(models))).toEqual({ headers: { Authorization: "Bearer token" } });
+    expect(await models.auth(model(models))).toEqual({ headers: { Authorization: "Bearer token", "p-beta": "1" } });
   });
 
   test("without one: not available, and the refusal names the variable", async () => {

@@ -40,6 +40,6 @@ const rows = (): Row[] => [
 export const anthropic = sourceOf({ provider: "anthropic", api: "anthropic-messages", baseUrl: "https://api.anthropic.com" }, rows, {
   displayName: "Anthropic",
   keyVariables: ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"],
-  bearerVariables: ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN"],
+  bearerVariables: { ANTHROPIC_AUTH_TOKEN: {}, ANTHROPIC_OAUTH_TOKEN: { "anthropic-beta": "oauth-2025-04-20" } },
   defaultModel: "claude-opus-5-5",
 });
