@@ -218,7 +218,13 @@ export class Compactor implements Compaction {
     const { reason, signal, customInstructions } = task;
     const { messagesToSummarize, turnPrefixMessages, previousSummary, settings, firstKeptEntryId, tokensBefore, fileOps } = preparation;
     const ask = (prompt: string, share: number) =>
-      summarize(this.#kernel, { model, prompt, maxTokens: outputLimit(model, settings.reserveTokens * share), signal, source: { source: "compaction", reason } });
+      summarize(this.#kernel, {
+        model,
+        prompt,
+        maxTokens: outputLimit(model, settings.reserveTokens * share),
+        signal,
+        source: { source: "compaction", reason },
+      });
     const text = (messages: typeof messagesToSummarize) => conversationText(this.#kernel, messages);
     let history: Summary | undefined;
     if (messagesToSummarize.length > 0) {

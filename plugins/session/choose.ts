@@ -77,7 +77,8 @@ function find(given: string, places: Places, options: { anywhere: boolean }): { 
   if (here) return here;
   const elsewhere = findById(places.allDirs(), given);
   if (elsewhere && options.anywhere) return elsewhere;
-  if (elsewhere) throw new SessionFileError(`Session ${elsewhere.header.id} belongs to another project: ${elsewhere.header.cwd} (--fork ${given} continues it here)`);
+  if (elsewhere)
+    throw new SessionFileError(`Session ${elsewhere.header.id} belongs to another project: ${elsewhere.header.cwd} (--fork ${given} continues it here)`);
   throw new SessionFileError(`No session found matching "${given}"`);
 }
 

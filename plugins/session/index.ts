@@ -66,7 +66,13 @@ function addFlags(kernel: PluginKernel): void {
   const group = "Session";
   flags.add({ name: "continue", alias: "c", type: "boolean", group, description: "Continue the last session of this directory" });
   flags.add({ name: "resume", alias: "r", type: "boolean", group, description: "Choose a session to continue (needs a terminal)" });
-  flags.add({ name: "session", type: "string", placeholder: "<path|id>", group, description: "Open a session file, or a session by its id or the beginning of it" });
+  flags.add({
+    name: "session",
+    type: "string",
+    placeholder: "<path|id>",
+    group,
+    description: "Open a session file, or a session by its id or the beginning of it",
+  });
   flags.add({ name: "session-id", type: "string", placeholder: "<id>", group, description: "Open the session with exactly this id, or begin one with it" });
   flags.add({ name: "fork", type: "string", placeholder: "<path|id>", group, description: "Begin with a copy of another session" });
   flags.add({ name: "session-dir", type: "string", placeholder: "<dir>", group, description: "Keep sessions in this directory" });

@@ -139,7 +139,9 @@ describe("compact", () => {
     const first = requests().at(-1);
     expect(first).toMatchObject({ tools: 0, maxTokens: 800 });
     expect(first?.text).toMatch(/<conversation>\n\[User\]: first\n\n\[Assistant\]: word/);
-    expect(first?.text).toMatch(/## Goal[\s\S]*## Constraints & Preferences[\s\S]*### Done[\s\S]*## Key Decisions[\s\S]*## Next Steps[\s\S]*## Critical Context/);
+    expect(first?.text).toMatch(
+      /## Goal[\s\S]*## Constraints & Preferences[\s\S]*### Done[\s\S]*## Key Decisions[\s\S]*## Next Steps[\s\S]*## Critical Context/,
+    );
     expect(first?.text).toMatch(/the parser/);
     await pi.prompt("third");
     await pi.ask("compact");
@@ -150,7 +152,10 @@ describe("compact", () => {
   it("summarizes the beginning of a split turn apart, and lists files", async () => {
     const read = (path: string) => ({ text: long("looking"), toolCalls: [{ name: "read", arguments: { path } }] });
     const edit = { text: long("changing"), toolCalls: [{ name: "edit", arguments: { path: "b.txt", edits: [] } }] };
-    const pi = start({ responses: ["Hello.", read("b.txt"), read("a.txt"), edit, long("done"), "HISTORY", "PREFIX"] }, { files: { "a.txt": "A", "b.txt": "B" } });
+    const pi = start(
+      { responses: ["Hello.", read("b.txt"), read("a.txt"), edit, long("done"), "HISTORY", "PREFIX"] },
+      { files: { "a.txt": "A", "b.txt": "B" } },
+    );
     await pi.prompt("hi");
     await pi.prompt("work");
     const { summary, details } = await pi.ask("compact");
@@ -275,7 +280,12 @@ describe("a request that was too long", () => {
     const frames = await pi.prompt("too much");
     const ends = frames.filter(({ type }) => type === "compaction_end");
     expect(ends).toHaveLength(2);
-    expect(ends[1]).toMatchObject({ reason: "overflow", result: null, willRetry: false, errorMessage: expect.stringMatching(/^Context overflow recovery failed: /) });
+    expect(ends[1]).toMatchObject({
+      reason: "overflow",
+      result: null,
+      willRetry: false,
+      errorMessage: expect.stringMatching(/^Context overflow recovery failed: /),
+    });
     expect(frames.filter(({ type }) => type === "agent_start")).toHaveLength(2);
     expect((await pi.ask("get_messages")).messages.at(-1).stopReason).toBe("error");
   });

@@ -92,7 +92,11 @@ describe("a new session file", () => {
 
 describe("opening", () => {
   it("keeps unknown entries and unknown fields, and goes on below the last line", () => {
-    const path = written(header, { ...entry("a0000001", null, user("one")), extra: 1 }, { type: "novelty", id: "a0000002", parentId: "a0000001", timestamp: "t", x: { y: 1 } });
+    const path = written(
+      header,
+      { ...entry("a0000001", null, user("one")), extra: 1 },
+      { type: "novelty", id: "a0000002", parentId: "a0000001", timestamp: "t", x: { y: 1 } },
+    );
     const before = readFileSync(path, "utf8");
     const document = open(path);
     expect(readFileSync(path, "utf8")).toBe(before);
@@ -115,7 +119,11 @@ describe("opening", () => {
     opened.document.appendMessage(user("three"));
     opened.document.close();
     expect(readFileSync(path, "utf8").startsWith(`${torn}\n{`)).toBe(true);
-    expect(open(path).tree.messages().map((message) => message.role)).toEqual(["user", "user"]);
+    expect(
+      open(path)
+        .tree.messages()
+        .map((message) => message.role),
+    ).toEqual(["user", "user"]);
   });
 
   it("keeps a whole last line that only lacks its line end", () => {
@@ -181,7 +189,15 @@ describe("opening", () => {
 
 describe("older versions", () => {
   const one = [
-    { type: "session", id: "11111111-1111-4111-8111-111111111111", timestamp: "2025-11-20T10:00:00.000Z", cwd: "/", provider: "anthropic", modelId: "m", thinkingLevel: "off" },
+    {
+      type: "session",
+      id: "11111111-1111-4111-8111-111111111111",
+      timestamp: "2025-11-20T10:00:00.000Z",
+      cwd: "/",
+      provider: "anthropic",
+      modelId: "m",
+      thinkingLevel: "off",
+    },
     { type: "message", timestamp: "2025-11-20T10:00:01.000Z", message: { role: "user", content: "one", timestamp: 1 } },
     { type: "message", timestamp: "2025-11-20T10:00:04.000Z", message: { role: "user", content: "two", timestamp: 2 }, keep: true },
     { type: "compaction", timestamp: "2025-11-20T10:00:05.000Z", summary: "SUM", firstKeptEntryIndex: 2, tokensBefore: 1234 },
@@ -197,7 +213,15 @@ describe("older versions", () => {
     expect(head).toEqual({ ...one[0], version: 3 });
     expect(first).toMatchObject({ id: expect.stringMatching(/^[0-9a-f]{8}$/), parentId: null });
     expect(second).toMatchObject({ parentId: first.id, keep: true });
-    expect(compaction).toEqual({ type: "compaction", timestamp: one[3]?.timestamp, summary: "SUM", tokensBefore: 1234, id: compaction.id, parentId: second.id, firstKeptEntryId: second.id });
+    expect(compaction).toEqual({
+      type: "compaction",
+      timestamp: one[3]?.timestamp,
+      summary: "SUM",
+      tokensBefore: 1234,
+      id: compaction.id,
+      parentId: second.id,
+      firstKeptEntryId: second.id,
+    });
     expect(custom).toMatchObject({ parentId: compaction.id, message: { role: "custom", customType: "h" } });
     expect(document.tree.messages().map(({ role }) => role)).toEqual(["compactionSummary", "user", "custom"]);
     expect(existsSync(`${path}.bak`)).toBe(false);
@@ -215,7 +239,10 @@ describe("older versions", () => {
   });
 
   it("of version 2 only change the role of hooks", () => {
-    const path = written({ ...header, version: 2 }, entry("a0000001", null, { role: "hookMessage", customType: "h", content: "x", display: true, timestamp: 1 }));
+    const path = written(
+      { ...header, version: 2 },
+      entry("a0000001", null, { role: "hookMessage", customType: "h", content: "x", display: true, timestamp: 1 }),
+    );
     expect(open(path).tree.entries()).toMatchObject([{ id: "a0000001", message: { role: "custom" } }]);
     expect(linesOf(path)[0].version).toBe(3);
   });
@@ -332,7 +359,8 @@ describe("the tree", () => {
       const held = tree.messages();
       const copy = [...held];
       if (index % 13 === 7) ids.push(document.append({ type: "compaction", summary: `s${index}`, firstKeptEntryId: ids.at(-3) as string, tokensBefore: 1 }).id);
-      else if (index % 7 === 5) document.append({ type: "context_edit", targetId: ids.at(-1) as string, replacement: index % 2 ? null : { content: "edited" } });
+      else if (index % 7 === 5)
+        document.append({ type: "context_edit", targetId: ids.at(-1) as string, replacement: index % 2 ? null : { content: "edited" } });
       else if (index % 11 === 9) tree.moveLeaf(ids[index >> 1] as string);
       else if (index % 5 === 3) document.append({ type: "custom", customType: "state", data: index });
       else if (index % 5 === 4) ids.push(document.append({ type: "custom_message", customType: "note", content: "note", display: true }).id);
@@ -452,4 +480,3 @@ describe("lists", () => {
     expect(listSessions([dir], { cwd: "/x" })?.sessions.map(({ id }) => id)).toEqual(["a"]);
   });
 });
-
