@@ -1,0 +1,38 @@
+/** Reads a distribution file; `pi-kernel/*` in it is the running program. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { createJiti } from "jiti";
+import * as typebox from "typebox";
+import { KernelError, messageOf } from "../core/index.ts";
+import { compile } from "../plugins/shared/compiler.ts";
+import * as distribution from "./distribution.ts";
+import pi from "./distributions/pi.ts";
+import * as sdk from "./index.ts";
+import * as plugin from "./plugin.ts";
+
+export async function loadDistribution(file: string, cwd: string): Promise<distribution.Program> {
+  const path = resolve(cwd, file);
+  if (!existsSync(path)) throw new KernelError("E_USAGE", `The distribution file ${file} does not exist.`);
+  const jiti = createJiti(pathToFileURL(path).href, {
+    fsCache: false,
+    moduleCache: false,
+    interopDefault: false,
+    transform: (input) => compile(input as never),
+    virtualModules: {
+      "pi-kernel": sdk,
+      "pi-kernel/plugin": plugin,
+      "pi-kernel/distribution": distribution,
+      "pi-kernel/distributions/pi": { default: pi },
+      typebox,
+    },
+  });
+  let module: { default?: unknown };
+  try {
+    module = (await jiti.import(path)) as { default?: unknown };
+  } catch (error) {
+    if (error instanceof KernelError) throw error;
+    throw new KernelError("E_USAGE", `The distribution file ${file} cannot be used: ${messageOf(error).split("\n", 1)[0]}`, { cause: error });
+  }
+  return distribution.programOf(module.default, file);
+}
