@@ -6,7 +6,7 @@ import type { EnvironmentOptions } from "../shared/shell.ts";
 import { environmentOptions } from "../shared/shell-settings.ts";
 import type { TruncationResult } from "../shared/truncate.ts";
 import { builtinTool, checkAbort, parametersOf, type ToolDefinition, text } from "./shared/definition.ts";
-import { findEngine, runEngine } from "./shared/engine.ts";
+import { findEngine, isTooOld, runEngine } from "./shared/engine.ts";
 import { checkGlob, fullPathPattern, pathFilter } from "./shared/globs.ts";
 import { cutList } from "./shared/list.ts";
 import { resolvePath } from "./shared/paths.ts";
@@ -76,7 +76,8 @@ async function search(pattern: string, root: string, limit: number, options: Fin
   if (!existsSync(root)) throw new Error(`Path not found: ${root}`);
   if (!(await stat(root)).isDirectory()) throw new Error(`Not a directory: ${root}`);
   const engine = options.useEngine === false ? undefined : findEngine(["fd", "fdfind"], options.environment);
-  return engine ? withFd(engine, pattern, root, limit, signal) : builtIn(pattern, root, limit, signal);
+  if (!engine) return builtIn(pattern, root, limit, signal);
+  return withFd(engine, pattern, root, limit, signal).catch((error) => (isTooOld(error) ? builtIn(pattern, root, limit, signal) : Promise.reject(error)));
 }
 
 function toRelative(path: string, root: string): string {

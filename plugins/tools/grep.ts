@@ -5,7 +5,7 @@ import type { EnvironmentOptions } from "../shared/shell.ts";
 import { environmentOptions } from "../shared/shell-settings.ts";
 import { type TruncationResult, truncateLine } from "../shared/truncate.ts";
 import { builtinTool, checkAbort, parametersOf, type ToolDefinition, text } from "./shared/definition.ts";
-import { findEngine, runEngine } from "./shared/engine.ts";
+import { findEngine, isTooOld, runEngine } from "./shared/engine.ts";
 import { openRegular } from "./shared/files.ts";
 import { fileFilter } from "./shared/globs.ts";
 import { chunksOf, eachLine } from "./shared/lines.ts";
@@ -95,7 +95,9 @@ export function createGrepTool(cwd: string, options: GrepToolOptions = {}): Tool
       const limit = Math.max(1, Math.trunc(params.limit ?? DEFAULT_LIMIT));
       const search: Search = { params, target, isDirectory, limit, signal };
       const engine = options.useEngine === false ? undefined : findEngine(["rg"], options.environment);
-      const matches = engine ? await withRipgrep(engine, search) : await builtIn(search);
+      const matches = engine
+        ? await withRipgrep(engine, search).catch((error) => (isTooOld(error) ? builtIn(search) : Promise.reject(error)))
+        : await builtIn(search);
       if (matches.length === 0) return text("No matches found");
       return shown(matches, search, options.operations);
     },

@@ -7,6 +7,11 @@ export function findEngine(names: readonly string[], environment?: EnvironmentOp
   return findExecutable(names, childEnvironment(environment).PATH);
 }
 
+/** Whether a program complained about an option that it does not know yet. */
+export function isTooOld(error: unknown): boolean {
+  return error instanceof Error && /['"`]?--(no-require-git|no-ignore-parent|max-columns-preview|sort)\b/.test(error.message);
+}
+
 /** No line of ours is longer: engines are told to cut. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
