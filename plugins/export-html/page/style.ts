@@ -130,7 +130,7 @@ figcaption { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-top: .4rem
 .md code { padding: .12em .34em; border-radius: 5px; background: var(--sunken); font-size: .86em; } .entry.user .md code { background: var(--surface); }
 .dead-link { text-decoration: underline dotted; text-underline-offset: .18em; }
 .table { overflow-x: auto; } table { border-collapse: collapse; font-size: .9375rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: normal; } th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child { padding-left: 0; }
+th, td { min-width: 5rem; padding: .4rem .8rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; overflow-wrap: normal; } th { font-weight: 600; color: var(--soft); } th:first-child, td:first-child { padding-left: 0; }
 code, pre, kbd { font-family: var(--mono); font-variant-ligatures: none; }
 pre { font-size: .8125rem; line-height: 1.55; tab-size: 4; }
 pre code, .md pre code { padding: 0; background: none; font-size: inherit; }
