@@ -15,7 +15,7 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const require = createRequire(import.meta.url);
 
 /** Packages that only special commands need and that stay outside. */
-const external = ["esbuild", "typescript", "fsevents", "postject"];
+const external = ["esbuild", "typescript", "fsevents", "postject", "@silvia-odwyer/photon-node"];
 
 // The output directory is replaced whole, so it must be one of ours.
 if (existsSync(out) && !existsSync(join(out, "pi.cjs"))) throw new Error(`${out} exists and is not a build of this program; it is left alone.`);
