@@ -35,6 +35,9 @@ const pi: PluginList = [
   // places and configuration
   faults,
   settings,
+  // before all that may ask the client something while the agent starts
+  dialects,
+  rpc,
   trust,
   resources,
   packages,
@@ -64,8 +67,6 @@ const pi: PluginList = [
   state,
   exportHtml,
   completions,
-  dialects,
-  rpc,
   print,
   chat,
 ];
