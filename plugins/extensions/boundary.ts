@@ -52,7 +52,12 @@ export function commitDrafts(runtime: Runtime, state: BoundaryState): boolean {
 
 function complaintOf({ kernel }: Runtime, drafts: unknown): string | undefined {
   if (!Array.isArray(drafts)) return "entries must be an array";
-  const ids = new Set(kernel.tryService("session")?.branch().map(({ id }) => id));
+  const ids = new Set(
+    kernel
+      .tryService("session")
+      ?.branch()
+      .map(({ id }) => id),
+  );
   for (const [index, draft] of drafts.entries()) {
     const problem = problemOf(draft, ids);
     if (problem) return `entries[${index}] ${problem}`;

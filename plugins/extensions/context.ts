@@ -75,7 +75,10 @@ export function createCommandContext(runtime: Runtime, instance: Instance): Exte
     return kernel.service("session");
   };
   /** Goes on in the instance that took this one's place. */
-  const afterwards = async (result: { cancelled: boolean }, withSession?: (ctx: ReplacedSessionContext) => void | Promise<void>): Promise<{ cancelled: boolean }> => {
+  const afterwards = async (
+    result: { cancelled: boolean },
+    withSession?: (ctx: ReplacedSessionContext) => void | Promise<void>,
+  ): Promise<{ cancelled: boolean }> => {
     const { cancelled } = result;
     const successor = cancelled || !withSession ? undefined : runtime.instances.find(({ path }) => path === instance.path);
     if (!successor || !withSession) return { cancelled };
@@ -97,13 +100,20 @@ export function createCommandContext(runtime: Runtime, instance: Instance): Exte
       return runtime.leave(() => kernel.run.whenIdle());
     },
     newSession: async ({ parentSession, setup, withSession } = {}) => {
-      const options = {
-        ...(parentSession !== undefined && { parentSession }),
-        ...(setup && { setup: (opened: Parameters<typeof writeSession>[1]) => setup(writeSession(runtime, opened)) }),
+      let failure: unknown;
+      const prepare = async (opened: Parameters<typeof writeSession>[1]) => {
+        // The new session is open by now, so a failure must not keep its extensions from starting.
+        await Promise.resolve(setup?.(writeSession(runtime, opened))).catch((error) => {
+          failure = error;
+        });
       };
-      return afterwards(await runtime.leave(() => session().startNew(options)), withSession);
+      const options = { ...(parentSession !== undefined && { parentSession }), ...(setup && { setup: prepare }) };
+      const result = await runtime.leave(() => session().startNew(options));
+      if (failure !== undefined) throw failure;
+      return afterwards(result, withSession);
     },
-    fork: async (entryId, { position = "before", withSession } = {}) => afterwards(await runtime.leave(() => session().fork(entryId, { position })), withSession),
+    fork: async (entryId, { position = "before", withSession } = {}) =>
+      afterwards(await runtime.leave(() => session().fork(entryId, { position })), withSession),
     switchSession: async (path, { withSession } = {}) => afterwards(await runtime.leave(() => session().switchTo(path)), withSession),
     navigateTree: async (targetId, options) => {
       const { cancelled } = await runtime.leave(() => session().navigate(targetId, options));

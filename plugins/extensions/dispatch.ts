@@ -159,7 +159,8 @@ export function withDeadline<T>(instance: Instance, work: Promise<T>, limitMs: n
       timer = undefined;
       remaining -= performance.now() - since;
     };
-    const miss = () => finish(() => reject(new DeadlineError(`The handler of ${what} did not finish within ${seconds(limitMs)}; the agent went on without it.`)));
+    const miss = () =>
+      finish(() => reject(new DeadlineError(`The handler of ${what} did not finish within ${seconds(limitMs)}; the agent went on without it.`)));
     const start = () => {
       if (timer || instance.dialogs > 0) return;
       since = performance.now();

@@ -199,7 +199,12 @@ export class Evaluation {
   #arguments(module: OwnModule): unknown[] {
     const file = module.filename;
     const resolver = this.#resolver(file);
-    const require = Object.assign((specifier: string) => this.#require(file, specifier), { resolve: resolver.resolve, cache: {}, main: undefined, extensions: {} });
+    const require = Object.assign((specifier: string) => this.#require(file, specifier), {
+      resolve: resolver.resolve,
+      cache: {},
+      main: undefined,
+      extensions: {},
+    });
     module.require = require;
     const url = pathToFileURL(file).href;
     const esmResolve = (specifier: string) => String(resolver.esmResolve(specifier));

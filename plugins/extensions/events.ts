@@ -138,7 +138,11 @@ export const rows = {
   input: ({ kernel, dispatcher }: Runtime) =>
     kernel.hooks.input.tap("extensions", async (draft) => {
       let isHandled = false;
-      const payload: Record<string, unknown> = { type: "input", source: draft.source, ...(draft.streamingBehavior && { streamingBehavior: draft.streamingBehavior }) };
+      const payload: Record<string, unknown> = {
+        type: "input",
+        source: draft.source,
+        ...(draft.streamingBehavior && { streamingBehavior: draft.streamingBehavior }),
+      };
       const show = () => Object.assign(payload, { text: draft.text, ...(draft.images.length > 0 && { images: draft.images }) });
       await dispatcher.dispatch({
         event: "input",
@@ -267,7 +271,8 @@ export const rows = {
         payload,
         take({ message: replacement }) {
           if (!replacement) return;
-          if (replacement.role !== message.role) throw new TypeError(`A message_end handler must keep the role "${message.role}"; it answered "${replacement.role}".`);
+          if (replacement.role !== message.role)
+            throw new TypeError(`A message_end handler must keep the role "${message.role}"; it answered "${replacement.role}".`);
           assertJson(replacement, "message that a message_end handler answered");
           payload.message = { ...replacement, content: replacement.content ?? [] };
         },
@@ -307,7 +312,8 @@ export const rows = {
           take({ messages: changed }, instance) {
             if (!Array.isArray(changed)) return;
             payload.messages = changed;
-            if (!isSystem(changed[0])) runtime.report(instance, "context_with_system", "The leading system message was removed; the request goes out without one.");
+            if (!isSystem(changed[0]))
+              runtime.report(instance, "context_with_system", "The leading system message was removed; the request goes out without one.");
           },
         });
         const [first, ...rest] = payload.messages;
@@ -353,7 +359,10 @@ export const rows = {
     runtime.kernel.hooks.toolCall.tap("extensions", async (call) => {
       const guard = runtime.quarantinedGuard();
       if (guard) {
-        return { block: true, reason: `Blocked: the extension ${guard.path} guards tool calls and is in quarantine after repeated failures. Reload it to go on.` };
+        return {
+          block: true,
+          reason: `Blocked: the extension ${guard.path} guards tool calls and is in quarantine after repeated failures. Reload it to go on.`,
+        };
       }
       let verdict: { block?: boolean; reason?: string; terminate?: boolean } | undefined;
       const payload = { type: "tool_call", toolName: call.toolCall.name, toolCallId: call.toolCall.id, input: call.input };
@@ -385,7 +394,8 @@ export const rows = {
         event: "tool_result",
         payload,
         take(answer) {
-          if (answer.content !== undefined && !Array.isArray(answer.content)) throw new TypeError("A tool_result handler answered a content that is not an array.");
+          if (answer.content !== undefined && !Array.isArray(answer.content))
+            throw new TypeError("A tool_result handler answered a content that is not an array.");
           assertJson(answer.content, "content that a tool_result handler answered");
           assertJson(answer.details, "details that a tool_result handler answered");
           for (const field of ["content", "details", "isError", "usage"]) if (answer[field] !== undefined) payload[field] = answer[field];
@@ -429,9 +439,11 @@ export const rows = {
   model_select: ({ kernel, dispatcher }: Runtime) => {
     const models = kernel.tryService("models");
     if (!models) return undone;
-    return kernel.own(models.hooks).selected.tap("extensions", ({ source, ...change }) =>
-      dispatcher.dispatch({ event: "model_select", payload: { type: "model_select", ...change, source: source === "extension" ? "set" : source } }),
-    );
+    return kernel
+      .own(models.hooks)
+      .selected.tap("extensions", ({ source, ...change }) =>
+        dispatcher.dispatch({ event: "model_select", payload: { type: "model_select", ...change, source: source === "extension" ? "set" : source } }),
+      );
   },
   thinking_level_select: ({ kernel, dispatcher }: Runtime) => {
     const models = kernel.tryService("models");
@@ -462,7 +474,11 @@ function entryIds({ kernel }: Runtime, messages: readonly AgentMessage[]): () =>
   let ids: string[] | undefined;
   return () => {
     if (ids) return ids;
-    const recent = kernel.tryService("session")?.branch().slice(-messages.length * 2 - 20) ?? [];
+    const recent =
+      kernel
+        .tryService("session")
+        ?.branch()
+        .slice(-messages.length * 2 - 20) ?? [];
     const known = new Map(recent.flatMap((entry) => (entry.type === "message" ? [[entry.message, entry.id] as const] : [])));
     ids = messages.flatMap((message) => known.get(message) ?? []);
     return ids;

@@ -220,7 +220,8 @@ export class ExtensionHost {
     const previous = previousSessionFile === undefined ? {} : { previousSessionFile };
     const { dispatcher } = this.runtime;
     await dispatcher.dispatch({ event: "session_start", payload: { type: "session_start", reason, ...previous }, only });
-    if (reason === "new" || reason === "resume") await dispatcher.dispatch({ event: "session_switch", payload: { type: "session_switch", reason, ...previous }, only });
+    if (reason === "new" || reason === "resume")
+      await dispatcher.dispatch({ event: "session_switch", payload: { type: "session_switch", reason, ...previous }, only });
     if (reason === "fork") await dispatcher.dispatch({ event: "session_fork", payload: { type: "session_fork", ...previous }, only });
     await this.#discoverResources(only, reason === "reload" ? "reload" : "startup");
   }

@@ -34,7 +34,10 @@ export const extensions = definePlugin({
     kernel.provide("extensions", service);
 
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.commands }, async () => {
-      const { scope } = await kernel.use({ name: "extensions:bridge", apply: (bridge) => void (host = new ExtensionHost(bridge)) }, { order: AFTER_BUILTINS, precedence: AFTER_BUILTINS * 2, staged: true });
+      const { scope } = await kernel.use(
+        { name: "extensions:bridge", apply: (bridge) => void (host = new ExtensionHost(bridge)) },
+        { order: AFTER_BUILTINS, precedence: AFTER_BUILTINS * 2, staged: true },
+      );
       scope.show();
       const opened = host as unknown as ExtensionHost;
       kernel.defer(async () => {
@@ -66,7 +69,9 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
 
   runtime.onReload = async () => void (await reloader.reload());
   runtime.onShutdown = () => shutDown(host);
-  kernel.hooks.boundary.tap({ name: "extensions", stage: Stage.open }, ({ at }) => (at === "turn" ? (reloader.betweenTurns() as Promise<undefined>) : undefined));
+  kernel.hooks.boundary.tap({ name: "extensions", stage: Stage.open }, ({ at }) =>
+    at === "turn" ? (reloader.betweenTurns() as Promise<undefined>) : undefined,
+  );
   kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.open }, () => reloader.settled());
   // What waits for the next prompt follows its message directly.
   kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.expand }, (run) => {

@@ -233,9 +233,11 @@ export class Reloader {
       await this.#nextMoment();
     }
     const swapping = work();
-    this.#swapping = swapping.catch(() => undefined).finally(() => {
-      this.#swapping = undefined;
-    });
+    this.#swapping = swapping
+      .catch(() => undefined)
+      .finally(() => {
+        this.#swapping = undefined;
+      });
     await swapping;
   }
 

@@ -70,7 +70,8 @@ function checkedResult(name: string, result: unknown): ToolResult {
 function checkedBlock(name: string, block: unknown): UserContent {
   if (typeof block === "string") return { type: "text", text: block };
   const { type, text, data, mimeType } = (block ?? {}) as Record<string, unknown>;
-  if (type === "text") return typeof text === "string" ? (block as UserContent) : { type: "text", text: text === undefined || text === null ? "" : String(text) };
+  if (type === "text")
+    return typeof text === "string" ? (block as UserContent) : { type: "text", text: text === undefined || text === null ? "" : String(text) };
   if (type === "image" && typeof data === "string" && typeof mimeType === "string") return block as UserContent;
   throw new TypeError(`Tool ${name} returned a content block that is neither text nor image.`);
 }

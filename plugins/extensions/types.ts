@@ -19,8 +19,25 @@ import type { SessionEntry, SessionHeader, TreeNode } from "../session/contract.
 import type { SystemPromptOptions } from "../system-prompt/contract.ts";
 import type { BashOperations, BashOutcome } from "../user-bash/contract.ts";
 
-export type { AgentMessage, AssistantMessage, AssistantMessageEvent, BashOperations, BashOutcome as BashResult, CompactionPreparation, CompactionResult };
-export type { ImageContent, Model, SessionEntry, SessionHeader, SourceInfo, SystemPromptOptions, TextContent, ThinkingLevel, ToolResultMessage, Usage };
+export type {
+  AgentMessage,
+  AssistantMessage,
+  AssistantMessageEvent,
+  BashOperations,
+  BashOutcome as BashResult,
+  CompactionPreparation,
+  CompactionResult,
+  ImageContent,
+  Model,
+  SessionEntry,
+  SessionHeader,
+  SourceInfo,
+  SystemPromptOptions,
+  TextContent,
+  ThinkingLevel,
+  ToolResultMessage,
+  Usage,
+};
 
 type MaybePromise<T> = T | Promise<T>;
 export type Mode = "tui" | "rpc" | "json" | "print";
@@ -212,7 +229,10 @@ export interface ExtensionCommandContext extends ExtensionContext {
     setup?(sessionManager: WritableSessionManager): void | Promise<void>;
     withSession?(ctx: ReplacedSessionContext): void | Promise<void>;
   }): Promise<{ cancelled: boolean }>;
-  fork(entryId: string, options?: { position?: "before" | "at"; withSession?(ctx: ReplacedSessionContext): void | Promise<void> }): Promise<{ cancelled: boolean }>;
+  fork(
+    entryId: string,
+    options?: { position?: "before" | "at"; withSession?(ctx: ReplacedSessionContext): void | Promise<void> },
+  ): Promise<{ cancelled: boolean }>;
   switchSession(path: string, options?: { withSession?(ctx: ReplacedSessionContext): void | Promise<void> }): Promise<{ cancelled: boolean }>;
   navigateTree(
     targetId: string,

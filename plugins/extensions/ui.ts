@@ -16,7 +16,13 @@ export function createUi(runtime: Runtime, instance: Instance): ExtensionUIConte
   };
 
   /** A dialog: the instance's clocks stand still until it is answered. */
-  const ask = async <T>(kind: string, title: string, options: DialogOptions | undefined, fallback: T, open: (ui: Ui, settings: object) => Promise<T>): Promise<T> => {
+  const ask = async <T>(
+    kind: string,
+    title: string,
+    options: DialogOptions | undefined,
+    fallback: T,
+    open: (ui: Ui, settings: object) => Promise<T>,
+  ): Promise<T> => {
     const ui = service();
     if (!ui || options?.signal?.aborted) return fallback;
     const settings = { ...(options?.signal && { signal: options.signal }), ...(options?.timeout && { timeout: options.timeout }), owner: instance };

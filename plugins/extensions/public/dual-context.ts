@@ -28,7 +28,15 @@ export interface DualContext {
   messages: LlmMessage[];
 }
 
-export function dualContext({ systemPrompt, tools, messages }: { systemPrompt: string; tools: readonly ToolSpec[]; messages: readonly LlmMessage[] }): DualContext {
+export function dualContext({
+  systemPrompt,
+  tools,
+  messages,
+}: {
+  systemPrompt: string;
+  tools: readonly ToolSpec[];
+  messages: readonly LlmMessage[];
+}): DualContext {
   const list = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   return { systemPrompt, tools: list, messages: withSystem([...messages], { role: "system", content: systemPrompt, toolsAdded: list, timestamp: Date.now() }) };
 }
@@ -65,7 +73,12 @@ export function getCurrentTools(messages: readonly MaybeSystem[]): ToolSpec[] {
 export function collapseSystemMessages<T extends AnyContext>(context: T): T {
   const { systemPrompt, tools } = readContext(context);
   const messages = context.messages.filter(({ role }) => role !== "system");
-  return { ...context, systemPrompt, tools, messages: withSystem(messages, { role: "system", content: systemPrompt, toolsAdded: tools, timestamp: Date.now() }) };
+  return {
+    ...context,
+    systemPrompt,
+    tools,
+    messages: withSystem(messages, { role: "system", content: systemPrompt, toolsAdded: tools, timestamp: Date.now() }),
+  };
 }
 
 /** Any form of a context, read: what the kernel's own streams need. */

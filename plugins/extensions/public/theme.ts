@@ -51,8 +51,7 @@ export class Theme {
 
 export const plainTheme = new Theme("plain");
 
-const markdownStyles =
-  "heading link linkUrl code codeBlock codeBlockBorder quote quoteBorder hr listBullet bold italic strikethrough underline".split(" ");
+const markdownStyles = "heading link linkUrl code codeBlock codeBlockBorder quote quoteBorder hr listBullet bold italic strikethrough underline".split(" ");
 
 export function getMarkdownTheme(): Record<string, unknown> {
   return { ...Object.fromEntries(markdownStyles.map((style) => [style, same])), highlightCode: (code: string) => String(code).split("\n") };

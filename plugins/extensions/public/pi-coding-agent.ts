@@ -1,0 +1,197 @@
+/** What `import … from "@mariozechner/pi-coding-agent"` gives extensions at run time. */
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse as parseYaml } from "yaml";
+import type { AgentMessage, AssistantMessage } from "../../../core/index.ts";
+import type { SessionEntry } from "../../session/contract.ts";
+import { calculateContextTokens, convertToLlm, estimateTokens, serializeConversation } from "../../shared/conversation.ts";
+import { splitFrontmatter } from "../../shared/frontmatter.ts";
+import { buildSessionContext, contextEntries, entryMessage } from "../../shared/session-context.ts";
+import * as tools from "../../tools/factories.ts";
+import type { Instance } from "../instance.ts";
+import { createModelRegistry } from "../model-registry.ts";
+import type { Runtime } from "../runtime.ts";
+import * as components from "./components.ts";
+import { createSessionManagerClass } from "./session-manager.ts";
+import { createSettingsManagerClass } from "./settings-manager.ts";
+import * as theme from "./theme.ts";
+import { unavailable } from "./unavailable.ts";
+
+/** The version of the API that is spoken here, not of this program: extensions compare it. */
+const API_VERSION = "0.87.1";
+
+const withoutHost =
+  "AgentSession AgentSessionRuntime InteractiveMode DefaultResourceLoader DefaultPackageManager RpcClient ExtensionRunner LoginDialogComponent".split(" ");
+
+export function createCodingAgentModule(runtime: Runtime): object {
+  const settings = () => runtime.kernel.tryService("settings");
+  const configDir = settings()?.branding.configDir ?? ".pi";
+  const agentDir = () => settings()?.agentDir() ?? join(homedir(), configDir, "agent");
+  return {
+    VERSION: API_VERSION,
+    APP_NAME: settings()?.branding.name ?? "pi",
+    CONFIG_DIR_NAME: configDir,
+    CURRENT_SESSION_VERSION: 3,
+    getAgentDir: agentDir,
+    getPackageDir,
+    getSettingsPath: () => join(agentDir(), "settings.json"),
+    getSessionsDir: () => join(agentDir(), "sessions"),
+
+    // tools
+    ...tools,
+    ...definitions(),
+    defineTool: <T>(definition: T): T => definition,
+    isToolCallEventType: (name: string, event: { toolName: string }) => event.toolName === name,
+    isBashToolResult: isResultOf("bash"),
+    isReadToolResult: isResultOf("read"),
+    isEditToolResult: isResultOf("edit"),
+    isWriteToolResult: isResultOf("write"),
+    isGrepToolResult: isResultOf("grep"),
+    isFindToolResult: isResultOf("find"),
+    isLsToolResult: isResultOf("ls"),
+
+    // conversations and sessions
+    SessionManager: createSessionManagerClass(agentDir),
+    buildSessionContext,
+    buildContextEntries: (entries: SessionEntry[]) => contextEntries(entries),
+    sessionEntryToContextMessages: (entry: SessionEntry) => [entryMessage(entry)].filter((message) => message !== undefined),
+    getLatestCompactionEntry: (entries: SessionEntry[]) => entries.findLast(({ type }) => type === "compaction") ?? null,
+    parseSessionEntries,
+    convertToLlm: (messages: AgentMessage[]) => convertToLlm(messages),
+    serializeConversation,
+    estimateTokens,
+    calculateContextTokens,
+    getLastAssistantUsage,
+    DEFAULT_COMPACTION_SETTINGS: { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 },
+    shouldCompact: (tokens: number, window: number, { enabled, reserveTokens }: { enabled: boolean; reserveTokens: number }) =>
+      enabled && tokens > window - reserveTokens,
+    parseFrontmatter,
+    stripFrontmatter: (text: string) => splitFrontmatter(text).body,
+    parseSkillBlock,
+    createSyntheticSourceInfo: (path: string, given: object = {}) => ({ path, source: "local", scope: "temporary", origin: "top-level", ...given }),
+
+    // configuration
+    SettingsManager: createSettingsManagerClass({ cwd: () => runtime.cwd, agentDir, configDir }),
+    AuthStorage: createAuthStorageClass(agentDir),
+    ModelRegistry: createModelRegistryClass(runtime),
+    readStoredCredential: (provider: string) => readCredentials(join(agentDir(), "auth.json"))[provider],
+    createEventBus,
+
+    // the screen
+    ...components,
+    ...theme,
+    copyToClipboard: async () => {
+      throw new Error("There is no clipboard without a terminal.");
+    },
+
+    // what needs the inside of another program
+    ...Object.fromEntries(withoutHost.map((name) => [name, unavailable(name)])),
+    createAgentSession: async () => {
+      throw new Error("createAgentSession is not available here: start a session of your own with `pi --mode json`.");
+    },
+  };
+}
+
+/** `createReadToolDefinition` and its like are other names of the factories. */
+function definitions(): Record<string, unknown> {
+  const factories = Object.entries(tools).filter(([name]) => /^create\w+Tool$/.test(name));
+  return Object.fromEntries(factories.map(([name, factory]) => [`${name}Definition`, factory]));
+}
+
+function isResultOf(tool: string) {
+  return (event: { toolName?: string }): boolean => event?.toolName === tool;
+}
+
+function parseFrontmatter(text: string): { frontmatter: Record<string, unknown>; body: string } {
+  const { yaml, body } = splitFrontmatter(text);
+  const frontmatter: unknown = yaml === undefined ? {} : parseYaml(yaml);
+  return { frontmatter: typeof frontmatter === "object" && frontmatter !== null ? (frontmatter as Record<string, unknown>) : {}, body };
+}
+
+function parseSkillBlock(text: string): { name: string; location: string; content: string; userMessage?: string } | null {
+  const found = /^<skill name="([^"]+)" location="([^"]+)">\n([\s\S]*?)\n<\/skill>(?:\n\n([\s\S]+))?$/.exec(text);
+  if (!found) return null;
+  const [, name = "", location = "", content = "", userMessage] = found;
+  return { name, location, content, ...(userMessage !== undefined && { userMessage: userMessage.trim() }) };
+}
+
+function parseSessionEntries(text: string): unknown[] {
+  return text.split("\n").flatMap((line) => {
+    try {
+      return line.trim() ? [JSON.parse(line)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function getLastAssistantUsage(entries: SessionEntry[]): AssistantMessage["usage"] | undefined {
+  const last = entries.findLast(
+    (entry) => entry.type === "message" && entry.message.role === "assistant" && entry.message.stopReason !== "error" && entry.message.stopReason !== "aborted",
+  );
+  return last?.type === "message" && last.message.role === "assistant" ? last.message.usage : undefined;
+}
+
+/** The directory of this program's package: the nearest one above with a package.json. */
+function getPackageDir(): string {
+  let directory = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(directory, "package.json")) && dirname(directory) !== directory) directory = dirname(directory);
+  return directory;
+}
+
+function createEventBus() {
+  const channels = new Map<string, Set<(data: unknown) => unknown>>();
+  return {
+    emit: (channel: string, data: unknown) => channels.get(channel)?.forEach((handler) => handler(data)),
+    on: (channel: string, handler: (data: unknown) => unknown) => {
+      channels.set(channel, (channels.get(channel) ?? new Set()).add(handler));
+      return () => channels.get(channel)?.delete(handler);
+    },
+    clear: () => channels.clear(),
+  };
+}
+
+type Credentials = Record<string, { type: string; key?: string; access?: string } | undefined>;
+
+function readCredentials(file: string): Credentials {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Credentials;
+  } catch {
+    return {};
+  }
+}
+
+function createAuthStorageClass(agentDir: () => string) {
+  return class AuthStorage {
+    readonly #file: string;
+
+    constructor(file = join(agentDir(), "auth.json")) {
+      this.#file = file;
+    }
+    static create(file?: string): AuthStorage {
+      return new AuthStorage(file);
+    }
+    get = (provider: string) => readCredentials(this.#file)[provider];
+    has = (provider: string): boolean => this.get(provider) !== undefined;
+    list = (): string[] => Object.keys(readCredentials(this.#file));
+    getApiKey = async (provider: string): Promise<string | undefined> => this.get(provider)?.key ?? this.get(provider)?.access;
+  };
+}
+
+/** The open agent's models, whoever asks. */
+function createModelRegistryClass(runtime: Runtime) {
+  const anybody = { assertUsable() {}, providers: new Map(), state: "failed" } as unknown as Instance;
+  return class ModelRegistry {
+    constructor() {
+      Object.assign(this, createModelRegistry(runtime, anybody));
+    }
+    static create(): ModelRegistry {
+      return new ModelRegistry();
+    }
+    static inMemory(): ModelRegistry {
+      return new ModelRegistry();
+    }
+  };
+}
