@@ -327,7 +327,9 @@ export const rows = {
         return prompt;
       }),
     ];
-    return () => untap.forEach((undo) => undo());
+    return () => {
+      for (const undo of untap) undo();
+    };
   },
   before_provider_headers: ({ kernel, dispatcher }: Runtime) =>
     kernel.hooks.headers.tap("extensions", (headers) =>

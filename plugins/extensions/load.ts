@@ -97,8 +97,8 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Part of the language that extensions use and Node 20 lacks. */
 function fillIn(): void {
-  const constructor = Promise as PromiseConstructor & { withResolvers?: unknown };
-  constructor.withResolvers ??= function withResolvers<T>(this: PromiseConstructor) {
+  const promises = Promise as PromiseConstructor & { withResolvers?: unknown };
+  promises.withResolvers ??= function withResolvers<T>(this: PromiseConstructor) {
     let resolve!: (value: T | PromiseLike<T>) => void;
     let reject!: (reason?: unknown) => void;
     const promise = new this<T>((yes, no) => {

@@ -144,7 +144,9 @@ function getPackageDir(): string {
 function createEventBus() {
   const channels = new Map<string, Set<(data: unknown) => unknown>>();
   return {
-    emit: (channel: string, data: unknown) => channels.get(channel)?.forEach((handler) => handler(data)),
+    emit: (channel: string, data: unknown) => {
+      for (const handler of channels.get(channel) ?? []) handler(data);
+    },
     on: (channel: string, handler: (data: unknown) => unknown) => {
       channels.set(channel, (channels.get(channel) ?? new Set()).add(handler));
       return () => channels.get(channel)?.delete(handler);

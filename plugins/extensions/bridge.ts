@@ -1,0 +1,108 @@
+/** Ties the extensions' life to the agent's: loaded when the agent starts, so that listing plugins costs nothing. */
+import { definePlugin, type PluginKernel, Stage } from "../../core/index.ts";
+import type {} from "../process/contract.ts";
+import type {} from "../resources/contract.ts";
+import type { Extensions } from "./contract.ts";
+import { ExtensionHost } from "./host.ts";
+import { Instance } from "./instance.ts";
+import { append } from "./messages.ts";
+import { Reloader } from "./reload.ts";
+import { describe } from "./slots.ts";
+import { pruneCache } from "./transform.ts";
+import { Watcher } from "./watch.ts";
+
+/** The watcher starts when the first answers are out. */
+const WATCH_AFTER_MS = 200;
+/** Taps of extensions come after those of built-in plugins. */
+const AFTER_BUILTINS = 1_000_000;
+
+/** Loads all extensions; what they do goes through a plugin of its own, which comes after all others. */
+export async function openBridge(kernel: PluginKernel): Promise<Extensions> {
+  let host!: ExtensionHost;
+  const bridge = definePlugin({
+    name: "extensions:bridge",
+    apply(own) {
+      host = new ExtensionHost(own);
+    },
+  });
+  const { scope } = await kernel.use(bridge, { order: AFTER_BUILTINS, precedence: AFTER_BUILTINS * 2, staged: true });
+  scope.show();
+  kernel.defer(async () => {
+    await host.dispose();
+    await scope.close((error) => kernel.fault({ during: "unload", error }));
+  });
+  const reloader = new Reloader(host);
+  connect(host, reloader);
+  await host.start();
+  return { list: () => host.slots.map(describe), reload: (path) => reloader.reload(path) };
+}
+
+/** The moments of the agent that extensions take part in. */
+function connect(host: ExtensionHost, reloader: Reloader): void {
+  const { kernel, runtime } = host;
+  const session = kernel.tryService("session");
+  if (session) {
+    const hooks = kernel.own(session.hooks);
+    hooks.leaving.tap("extensions", (change) => host.sessionLeaving(change));
+    // Factories run before the session's model is restored, which may be theirs.
+    hooks.changed.tap({ name: "extensions", stage: Stage.commands }, () => host.sessionEntered());
+    hooks.changed.tap({ name: "extensions", stage: Stage.expand }, (changed) => host.sessionChanged(changed));
+  } else kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, () => host.sessionChanged({ reason: "startup" }));
+  kernel.hooks.stop.tap({ name: "extensions", stage: Stage.open }, async () => {
+    reloader.stop();
+    await host.stop();
+  });
+
+  runtime.onReload = async () => void (await reloader.reload());
+  runtime.onShutdown = () => shutDown(host);
+  kernel.hooks.boundary.tap({ name: "extensions", stage: Stage.open }, ({ at }) =>
+    at === "turn" ? (reloader.betweenTurns() as Promise<undefined>) : undefined,
+  );
+  kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.open }, () => reloader.settled());
+  // What waits for the next prompt follows its message directly.
+  kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.expand }, (run) => {
+    if (run.prompted) run.messages.push(...runtime.nextTurn.splice(0));
+  });
+  kernel.hooks.event.tap("extensions:after-turn", (event) => {
+    if (event.type === "turn_end" || event.type === "agent_end") for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
+    if (event.type === "agent_settled") runtime.runPrompt = undefined;
+  });
+
+  const process = kernel.tryService("process");
+  if (process) {
+    kernel.defer(
+      process.onUncaught((error, owner) => {
+        if (!(owner instanceof Instance)) return false;
+        runtime.report(owner, "uncaught", error);
+        return true;
+      }),
+    );
+  }
+  kernel.hooks.start.tap({ name: "extensions", stage: Stage.listen }, () => watchLater(host, reloader));
+}
+
+/** Ends the program in order, once the session is idle and the command under way is answered. */
+function shutDown({ kernel, runtime }: ExtensionHost): void {
+  if (runtime.mode === "json" || runtime.mode === "print") return;
+  const busy = runtime.instances.map((instance) => instance.drained());
+  void Promise.all([kernel.run.whenIdle(), ...busy]).then(() => {
+    // The answer to the command is queued right after its handler ended.
+    setImmediate(() => kernel.enqueue(() => setImmediate(() => kernel.tryService("process")?.end(0))));
+  });
+}
+
+function watchLater(host: ExtensionHost, reloader: Reloader): void {
+  const { kernel, runtime } = host;
+  const isOff = !runtime.hasUi || kernel.options["no-hot-reload"] || kernel.options["no-extensions"];
+  if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
+  const watcher = new Watcher(host, reloader);
+  const timer = setTimeout(() => {
+    watcher.start().catch((error) => kernel.fault({ during: "reload", error }));
+    if (host.cacheDir) pruneCache(host.cacheDir);
+  }, WATCH_AFTER_MS);
+  timer.unref();
+  kernel.defer(() => {
+    clearTimeout(timer);
+    return watcher.stop();
+  });
+}
