@@ -13,6 +13,7 @@ import models from "../../plugins/models/index.ts";
 import packages from "../../plugins/packages/index.ts";
 import print from "../../plugins/print/index.ts";
 import prompting from "../../plugins/prompting/index.ts";
+import catalog from "../../plugins/providers/catalog/index.ts";
 import { offline } from "../../plugins/providers/offline.ts";
 import { scripted } from "../../plugins/providers/scripted.ts";
 import resources from "../../plugins/resources/index.ts";
@@ -45,6 +46,7 @@ const pi: PluginList = [
   // the conversation and its models
   session,
   models,
+  catalog,
   offline,
   scripted,
   retry,
