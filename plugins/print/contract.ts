@@ -8,4 +8,5 @@ declare module "../../core/index.ts" {
     print?: boolean;
   }
 }
+
 export {};

@@ -60,10 +60,13 @@ function ownTimers(storage: Storage): () => void {
     const wrapped = (callback: AnyFunction, ...rest: unknown[]) => {
       const owner = storage.getStore();
       if (!owner || typeof callback !== "function") return original(callback, ...rest);
-      const timer = original((...args: unknown[]) => {
-        if (!repeats) owner.timers.delete(timer);
-        return attributed(owner, () => callback(...args));
-      }, ...rest);
+      const timer = original(
+        (...args: unknown[]) => {
+          if (!repeats) owner.timers.delete(timer);
+          return attributed(owner, () => callback(...args));
+        },
+        ...rest,
+      );
       owner.timers.add(timer);
       return timer;
     };

@@ -34,6 +34,8 @@ export interface Settings {
   override(key: string, value: unknown): void;
   /** Lowest layer: defaults of a dialect or distribution. */
   defaults(values: Record<string, unknown>): () => void;
+  /** Highest layer: what a distribution does not let anybody change. */
+  manage(values: Record<string, unknown>): () => void;
   /** Path of a settings file. */
   file(scope: "user" | "project"): string;
   /** Why a file cannot be read or changed; undefined: it can, or is not there. */

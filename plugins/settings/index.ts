@@ -36,6 +36,7 @@ class SettingsService implements Settings {
   readonly #kernel: PluginKernel;
   readonly #complain: Complain;
   readonly #defaults: Tree[] = [];
+  readonly #managed: Tree[] = [];
   readonly #process: Record<string, unknown> = {};
   #cwd: string | undefined;
   #files: { user?: SettingsFile; project?: SettingsFile } = {};
@@ -129,13 +130,11 @@ class SettingsService implements Settings {
   }
 
   defaults(values: Record<string, unknown>): () => void {
-    this.#defaults.push(values);
-    this.#answers.clear();
-    return () => {
-      const index = this.#defaults.indexOf(values);
-      if (index >= 0) this.#defaults.splice(index, 1);
-      this.#answers.clear();
-    };
+    return this.#addLayer(this.#defaults, values);
+  }
+
+  manage(values: Record<string, unknown>): () => void {
+    return this.#addLayer(this.#managed, values);
   }
 
   async write(scope: "user" | "project", key: string, value: unknown): Promise<void> {
@@ -162,6 +161,16 @@ class SettingsService implements Settings {
 
   // ------------------------------------------------------------ inside
 
+  #addLayer(layers: Tree[], values: Tree): () => void {
+    layers.push(values);
+    this.#answers.clear();
+    return () => {
+      const index = layers.indexOf(values);
+      if (index >= 0) layers.splice(index, 1);
+      this.#answers.clear();
+    };
+  }
+
   #projectCounts(): boolean {
     return this.#kernel.tryService("trust")?.isTrusted() ?? false;
   }
@@ -169,7 +178,7 @@ class SettingsService implements Settings {
   #resolve(key: string): unknown {
     // The session directory is needed before a project can be trusted.
     const project = key === "sessionDir" ? this.#file("project").values : this.project();
-    const value = resolve([builtinDefaults, ...this.#defaults, this.user(), project, this.#process], key);
+    const value = resolve([builtinDefaults, ...this.#defaults, this.user(), project, this.#process, ...this.#managed], key);
     if (value === undefined && key === "retry.provider.timeoutMs") return this.get("httpIdleTimeoutMs");
     return value;
   }

@@ -1,0 +1,122 @@
+/** Bundles a distribution so that only its plugins are in it. */
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import type * as Esbuild from "esbuild";
+import type { DistributedExtension } from "../distribution.ts";
+import type { PluginFiles } from "./sources.ts";
+
+export interface BundleInput {
+  esbuild: typeof Esbuild;
+  /** the package with its sources */
+  root: string;
+  /** the distribution file */
+  file: string;
+  out: string;
+  bin: string;
+  /** names of all chosen plugins */
+  chosen: ReadonlySet<string>;
+  files: PluginFiles;
+  extensions: readonly DistributedExtension[];
+  /** lazily loaded chunks beside the file */
+  chunks: boolean;
+  format: "esm" | "cjs";
+  version: string;
+}
+
+const shippedLists = /^pi-kernel\/distributions\/[a-z]+$/;
+const esmBanner = '#!/usr/bin/env node\nimport{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
+const cjsBanner = '#!/usr/bin/env node\nconst __moduleUrl=require("node:url").pathToFileURL(__filename).href;';
+
+export async function bundle(input: BundleInput): Promise<Esbuild.BuildResult<{ metafile: true }>> {
+  const { esbuild, root, out, bin, chunks, format } = input;
+  const isEsm = format === "esm";
+  return esbuild.build({
+    stdin: { contents: entry(input), resolveDir: dirname(input.file), sourcefile: `${bin}-entry.ts`, loader: "ts" },
+    absWorkingDir: root,
+    outdir: out,
+    entryNames: bin,
+    outExtension: { ".js": isEsm ? ".mjs" : ".cjs" },
+    chunkNames: "chunks/[name]-[hash]",
+    bundle: true,
+    splitting: chunks && isEsm,
+    format,
+    platform: "node",
+    target: "node20",
+    minifyWhitespace: true,
+    minifySyntax: true,
+    legalComments: "none",
+    external: ["esbuild", "typescript", "fsevents", "postject"],
+    define: { PI_BUILT: "true", PI_VERSION: JSON.stringify(input.version), ...(isEsm ? {} : { "import.meta.url": "__moduleUrl" }) },
+    banner: { js: isEsm ? esmBanner : cjsBanner },
+    plugins: [ownModules(input)],
+    metafile: true,
+    logLevel: "silent",
+  });
+}
+
+/** The program: the distribution file, with the extensions that come along compiled in. */
+function entry({ root, file, bin, extensions }: BundleInput): string {
+  const isFile = (extension: DistributedExtension): extension is string => typeof extension === "string";
+  const imports = extensions.flatMap((extension, index) =>
+    isFile(extension) ? [`import extension${index} from ${JSON.stringify(extensionFile(root, file, extension))};`] : [],
+  );
+  const list = extensions.map((extension, index) =>
+    isFile(extension) ? `{ name: ${JSON.stringify(extension)}, factory: extension${index} }` : `distribution.extensions[${index}]`,
+  );
+  return [
+    `import distribution from ${JSON.stringify(file)};`,
+    `import { main } from ${JSON.stringify(join(root, "src/cli.ts"))};`,
+    `import { programOf } from ${JSON.stringify(join(root, "src/distribution.ts"))};`,
+    ...imports,
+    `void main(() => programOf({ ...distribution, extensions: [${list.join(", ")}] }, ${JSON.stringify(bin)}));`,
+  ].join("\n");
+}
+
+function extensionFile(root: string, file: string, extension: string): string {
+  const own = resolve(dirname(file), extension);
+  return existsSync(own) ? own : join(root, "builtin-extensions", `${extension.replace(/^builtin:/, "")}.ts`);
+}
+
+/** Resolves `pi-kernel/*` and the extension packages to the sources, and lists to what was chosen of them. */
+function ownModules({ root, chosen, files }: BundleInput): Esbuild.Plugin {
+  const entries: Record<string, string> = { "pi-kernel": "src/index.ts", "pi-kernel/plugin": "src/plugin.ts", "pi-kernel/distribution": "src/distribution.ts" };
+  const compiler = join(dirname(createRequire(join(root, "package.json")).resolve("jiti/package.json")), "dist/babel.cjs");
+  return {
+    name: "own-modules",
+    setup(build) {
+      build.onResolve({ filter: /^pi-kernel(\/|$)/ }, ({ path }) => {
+        if (shippedLists.test(path)) return { path, namespace: "chosen-list" };
+        const file = entries[path];
+        return file ? { path: join(root, file) } : { errors: [{ text: `"${path}" is not part of pi-kernel` }] };
+      });
+      build.onLoad({ filter: /.*/, namespace: "chosen-list" }, () => ({ contents: chosenList(root, chosen, files), loader: "ts", resolveDir: root }));
+      build.onResolve({ filter: /^(typebox|tapable)(\/|$)/ }, ({ path, pluginData }) =>
+        pluginData?.own ? undefined : build.resolve(path, { resolveDir: root, kind: "import-statement", pluginData: { own: true } }),
+      );
+      build.onResolve({ filter: /^(@mariozechner|@earendil-works)\/pi-/ }, ({ path }) => {
+        const file = join(root, "plugins/extensions/public", `${path.split("/")[1]}.ts`);
+        return existsSync(file) ? { path: file } : undefined;
+      });
+      // In one file there is no place beside the program: the compiler goes in, evaluated at its first use.
+      build.onLoad({ filter: /plugins\/shared\/compiler\.ts$/ }, () => ({
+        contents: `let compiler;\nexport const compile = (input) => (compiler ??= require(${JSON.stringify(compiler)}))(input);`,
+        loader: "js",
+        resolveDir: root,
+      }));
+    },
+  };
+}
+
+/** A list with only the chosen plugins; each is picked out of the file that defines it. */
+function chosenList(root: string, chosen: ReadonlySet<string>, files: PluginFiles): string {
+  const names = [...files.keys()].filter((name) => chosen.has(name));
+  const used = [...new Set(names.map((name) => files.get(name) as string))];
+  const modules = used.map((_, index) => `m${index}`).join(", ");
+  return [
+    ...used.map((file, index) => `import * as m${index} from ${JSON.stringify(join(root, file))};`),
+    `import { pluginsIn } from ${JSON.stringify(join(root, "src/build/plugins-in.ts"))};`,
+    `const all = new Map([${modules}].flatMap((module) => Object.values(module)).flatMap(pluginsIn).map((plugin) => [plugin.name, plugin]));`,
+    `export default ${JSON.stringify(names)}.map((name) => all.get(name));`,
+  ].join("\n");
+}
