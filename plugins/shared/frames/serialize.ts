@@ -1,4 +1,5 @@
 /** Records as lines: JSON without U+2028 and U+2029, which careless readers take for line ends. */
+import { deepJson } from "../deep-json.ts";
 import type { Frame } from "./writer.ts";
 
 const SEPARATORS = /[\u2028\u2029]/g;
@@ -10,8 +11,10 @@ export function toJson(value: unknown): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
-  } catch {
-    json = JSON.stringify(describable(value, new Set(), DEPTH));
+  } catch (error) {
+    // Too deep for the engine's own recursion: the tree of a long session is.
+    json = error instanceof RangeError ? deepJson(value) : undefined;
+    json ??= JSON.stringify(describable(value, new Set(), DEPTH));
   }
   return escapeSeparators(json ?? "null");
 }
