@@ -129,7 +129,7 @@ export class Compactor implements Compaction {
   #reportOnce(error: unknown): void {
     if (this.#reported.has(messageOf(error))) return;
     this.#reported.add(messageOf(error));
-    this.#kernel.fault({ during: "compaction", error });
+    this.#kernel.fault({ from: "<compaction>", during: "compaction", error });
   }
 
   /** The failed answer and what belongs to it stay in the file and leave the context. */

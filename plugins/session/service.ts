@@ -53,7 +53,8 @@ export class SessionService implements Session {
   /** Told to the client, once per trouble: the file does not follow the conversation. */
   readonly onTrouble = (error: unknown): void => {
     const told = new Error(`The session file cannot be written; the conversation goes on in memory: ${messageOf(error)}`, { cause: error });
-    this.kernel.fault({ during: "session", error: told });
+    // In angle brackets a part of ours: the client is told, and not only stderr.
+    this.kernel.fault({ from: "<session>", during: "session", error: told });
   };
 
   /** A word on stderr for what is worth knowing and no failure. */

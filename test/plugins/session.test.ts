@@ -16,7 +16,8 @@ const linesOf = (path: string): Frame[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
-const texts = (messages: Frame[]) => messages.map(({ content, summary }) => summary ?? (typeof content === "string" ? content : content.map(({ text }: Frame) => text).join("")));
+const texts = (messages: Frame[]) =>
+  messages.map(({ content, summary }) => summary ?? (typeof content === "string" ? content : content.map(({ text }: Frame) => text).join("")));
 const messagesOf = async (pi: RpcProcess) => texts((await pi.ask("get_messages")).messages);
 
 /** A session file with one exchange, in a directory of its own. */
@@ -99,7 +100,11 @@ describe("replacing the session", () => {
     expect(after.sessionId).not.toBe(before.sessionId);
     expect(existsSync(`${before.sessionFile}.lock`)).toBe(false);
     await pi.prompt("again");
-    expect(linesOf(after.sessionFile).slice(0, 3)).toMatchObject([{ parentSession: "/some/file.jsonl" }, { type: "model_change" }, { type: "thinking_level_change", thinkingLevel: "low" }]);
+    expect(linesOf(after.sessionFile).slice(0, 3)).toMatchObject([
+      { parentSession: "/some/file.jsonl" },
+      { type: "model_change" },
+      { type: "thinking_level_change", thinkingLevel: "low" },
+    ]);
   });
 
   it("aborts the run first, and its events come before the response", async () => {
@@ -230,9 +235,25 @@ describe("the tree", () => {
 describe("statistics", () => {
   it("add up the whole branch, with what tools and summaries used", async () => {
     const cwd = tempDir();
-    const usage = { input: 10, output: 5, cacheRead: 3, cacheWrite: 2, totalTokens: 20, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0.5 } };
+    const usage = {
+      input: 10,
+      output: 5,
+      cacheRead: 3,
+      cacheWrite: 2,
+      totalTokens: 20,
+      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0.5 },
+    };
     const base = (id: string, parentId: string) => ({ id, parentId, timestamp: "2026-01-01T00:00:01.000Z" });
-    const assistant = { role: "assistant", content: [{ type: "toolCall", id: "t", name: "x", arguments: {} }], api: "a", provider: "p", model: "m", usage, stopReason: "toolUse", timestamp: 2 };
+    const assistant = {
+      role: "assistant",
+      content: [{ type: "toolCall", id: "t", name: "x", arguments: {} }],
+      api: "a",
+      provider: "p",
+      model: "m",
+      usage,
+      stopReason: "toolUse",
+      timestamp: 2,
+    };
     const result = { role: "toolResult", toolCallId: "t", toolName: "x", content: [], isError: false, usage, timestamp: 3 };
     const path = sessionFile(cwd, [
       { type: "message", ...base("b1", "a0000001"), message: assistant },
@@ -264,7 +285,14 @@ describe("the command line", () => {
     await first.prompt("first");
     const { sessionId, sessionFile } = await first.ask("get_state");
     await first.stop();
-    for (const args of [["--continue"], ["-c"], ["--session", sessionId], ["--session", sessionId.slice(0, 13)], ["--session", sessionFile], ["--session-id", sessionId]]) {
+    for (const args of [
+      ["--continue"],
+      ["-c"],
+      ["--session", sessionId],
+      ["--session", sessionId.slice(0, 13)],
+      ["--session", sessionFile],
+      ["--session-id", sessionId],
+    ]) {
       const pi = start({ ...places, args });
       expect([args, (await pi.ask("get_state")).sessionId]).toEqual([args, sessionId]);
       await pi.stop();
@@ -285,7 +313,11 @@ describe("the command line", () => {
     const pi = start({ args: ["--session-id", "my.own-id"] });
     expect((await pi.ask("get_state")).sessionId).toBe("my.own-id");
     expect(pi.stderr).toContain("my.own-id");
-    expect(await runPi({ args: ["--mode", "rpc", "--session-id", "-bad-"] })).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("-bad-") });
+    expect(await runPi({ args: ["--mode", "rpc", "--session-id", "-bad-"] })).toMatchObject({
+      status: 1,
+      stdout: "",
+      stderr: expect.stringContaining("-bad-"),
+    });
   });
 
   it.each([
@@ -382,7 +414,7 @@ describe("trouble with the disk", () => {
     for (const text of ["first", "second"]) await pi.prompt(text);
     const told = pi.frames.filter(({ type }) => type === "extension_error");
     expect(told).toHaveLength(1);
-    expect(told[0]).toMatchObject({ event: "session", error: expect.stringContaining("cannot be written") });
+    expect(told[0]).toMatchObject({ extensionPath: "<session>", event: "session", error: expect.stringContaining("cannot be written") });
     rmSync(dirname(sessionFile));
     await pi.prompt("third");
     expect(linesOf(sessionFile).filter(({ type }) => type === "message")).toHaveLength(6);
