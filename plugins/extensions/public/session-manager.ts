@@ -9,7 +9,7 @@ import { buildSessionContext, messagesOf, type SessionContext } from "../../shar
 import type { WritableSessionManager } from "../types.ts";
 
 /** Made with the agent's directory, so that default places are right. */
-export function createSessionManagerClass(agentDir: () => string) {
+export function createSessionManagerClass(agentDir: () => string): object {
   return class SessionManager implements WritableSessionManager {
     readonly #document: SessionDocument;
     readonly #cwd: string;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 type Values = Record<string, unknown>;
 
 /** Reads the user's and the project's settings file; `getX()` answers the setting `x`. */
-export function createSettingsManagerClass(defaults: { cwd(): string; agentDir(): string; configDir: string }) {
+export function createSettingsManagerClass(defaults: { cwd(): string; agentDir(): string; configDir: string }): object {
   class SettingsManager {
     readonly #user: Values;
     readonly #project: Values;
