@@ -1,4 +1,5 @@
 /** The service `resources`: the order in which places count, and what each holds. */
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AsyncSeriesHook } from "tapable";
@@ -226,7 +227,7 @@ export class ResourcesService implements Resources {
   }
 
   async #commandLinePath(source: string): Promise<string | undefined> {
-    if (source.startsWith("builtin:")) return join(this.#packageDir(), "builtin-extensions", `${source.slice("builtin:".length)}.ts`);
+    if (source.startsWith("builtin:")) return this.#builtin(source.slice("builtin:".length));
     return isRemoteSource(source) ? this.#directory(source, "temporary") : this.#fromCwd(source);
   }
 
@@ -249,13 +250,20 @@ export class ResourcesService implements Resources {
     return known;
   }
 
-  /** The directory that holds `builtin-extensions/`, from sources and from the build alike. */
-  #packageDir(): string {
-    const given = this.#kernel.options.packageDir;
-    if (given) return given;
-    for (let dir = dirname(fileURLToPath(import.meta.url)); ; dir = dirname(dir)) {
-      if (isDirectory(join(dir, "builtin-extensions")) || dir === dirname(dir)) return dir;
+  /** An extension that comes with the program, from sources and from the build alike. */
+  #builtin(name: string): string | undefined {
+    const start = this.#kernel.options.packageDir ?? dirname(fileURLToPath(import.meta.url));
+    for (let dir = start; ; dir = dirname(dir)) {
+      const shelf = join(dir, "builtin-extensions");
+      if (isDirectory(shelf)) return [join(shelf, `${name}.ts`), join(shelf, name)].find(statOf) ?? this.#noBuiltin(name, readdirSync(shelf));
+      if (dir === dirname(dir)) return this.#noBuiltin(name, []);
     }
+  }
+
+  #noBuiltin(name: string, files: readonly string[]): undefined {
+    const names = files.filter((file) => !file.startsWith(".")).map((file) => file.replace(/\.ts$/, ""));
+    this.#complain(`There is no builtin extension "${name}"${names.length > 0 ? `; there are ${names.join(", ")}` : ""}`);
+    return undefined;
   }
 }
 

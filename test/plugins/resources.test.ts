@@ -7,7 +7,7 @@ import type { FilesOptions, ResourceKind } from "../../plugins/resources/contrac
 import resources from "../../plugins/resources/index.ts";
 import settings from "../../plugins/settings/index.ts";
 import trust from "../../plugins/trust/index.ts";
-import { repositoryRoot, runPi, tempDir } from "../helpers/pi.ts";
+import { runPi, tempDir } from "../helpers/pi.ts";
 
 /** A home and a project in one temporary directory; names of files are relative to it. */
 function world(files: Record<string, unknown> | string[]) {
@@ -191,8 +191,13 @@ test("-e takes files, directories, packages and names of builtin extensions", as
   expect(await list("skills")).toEqual(["work/pack/skills/s/SKILL.md"]);
   expect(await list("prompts")).toEqual(["work/pack/prompts/p.md", "work/manifest/texts/t.md"]);
   expect((await service.files("prompts"))[0]?.sourceInfo).toMatchObject({ source: "cli", scope: "temporary", origin: "package" });
-  const builtin = await open({ extension: ["builtin:plan-mode"] });
-  expect((await builtin.service.files("extensions"))[0]?.path).toBe(join(repositoryRoot, "builtin-extensions/plan-mode.ts"));
+});
+
+test("builtin:NAME is an extension that comes with the program", async () => {
+  const { root, open } = world(["program/builtin-extensions/hello.ts", "program/builtin-extensions/big/index.ts"]);
+  const { list, faults } = await open({ packageDir: join(root, "program/dist"), extension: ["builtin:hello", "builtin:big", "builtin:none"] });
+  expect(await list("extensions")).toEqual(["program/builtin-extensions/hello.ts", "program/builtin-extensions/big/index.ts"]);
+  expect(faults).toEqual(['There is no builtin extension "none"; there are big, hello']);
 });
 
 test("manifests: globs, exclusions, dot directories only by name", async () => {
