@@ -25,8 +25,8 @@ interface Found {
 export class Credentials {
   readonly #kernel: PluginKernel;
   readonly #file: CredentialFile;
-  /** keys given on the command line */
-  readonly #runtime = new Map<string, string>();
+  /** given on the command line, for one provider: no other may ever see it */
+  #runtime: { provider: string; key: string } | undefined;
   readonly #commandOutcomes = new Map<string, Promise<string | undefined>>();
   readonly #refreshing = new Map<string, Promise<OAuthCredential>>();
   readonly #seen = new Set<string>();
@@ -42,9 +42,9 @@ export class Credentials {
     return (settings ? settings.env(name) : process.env[name]) || undefined;
   };
 
-  /** A key for this process only. */
+  /** A key for this process only, and for one provider at a time. */
   setRuntimeKey(provider: string, key: string): void {
-    this.#runtime.set(provider, key);
+    this.#runtime = { provider, key };
   }
 
   /** Whether a credential is configured, without running a command or refreshing a login. */
@@ -86,7 +86,7 @@ export class Credentials {
 
   /** Every key and token that is known without asking anybody. */
   secrets(views: readonly ProviderView[]): string[] {
-    const values = new Set<string | undefined>([...this.#seen, ...this.#runtime.values()]);
+    const values = new Set<string | undefined>([...this.#seen, this.#runtime?.key]);
     for (const credential of this.#file.all()) for (const secret of this.#secretsOf(credential)) values.add(secret);
     for (const view of views) {
       for (const name of view.source?.keyVariables ?? []) values.add(this.env(name));
@@ -111,8 +111,7 @@ export class Credentials {
     const env = this.#envOf(view);
     // An address that nobody gives makes the best key useless.
     if (view.source?.baseUrlFrom && view.source.baseUrlFrom(env) === undefined) return undefined;
-    const runtime = this.#runtime.get(view.id);
-    if (runtime !== undefined) return { status: { configured: true, source: "runtime", label: "--api-key" }, literal: runtime };
+    if (this.#runtime?.provider === view.id) return { status: { configured: true, source: "runtime", label: "--api-key" }, literal: this.#runtime.key };
     const stored = this.#file.get(view.id);
     if (stored?.type === "oauth") {
       const fits = this.#kernel.registry("oauth").has(view.id);

@@ -1,10 +1,9 @@
-/** The current model and thinking level: the only copy, and every way to change them. */
+/** The service `models`: what there is, credentials, and every way to choose. */
 import { join } from "node:path";
-import { AsyncSeriesHook } from "tapable";
 import { KernelError, type Model, type PluginKernel, type ThinkingLevel } from "../../core/index.ts";
-import type { Session, SessionChanged } from "../session/contract.ts";
+import type { SessionChanged } from "../session/contract.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
-import { clampDown, clampUp, isThinkingLevel, supportedLevels } from "../shared/thinking.ts";
+import { supportedLevels } from "../shared/thinking.ts";
 import { Credentials } from "./auth.ts";
 import { CredentialFile } from "./auth-file.ts";
 import { Catalogue } from "./catalogue.ts";
@@ -12,6 +11,7 @@ import type { Auth, AuthStatus, Credential, Models, ProviderLayer, ScopedModel, 
 import { CustomModels } from "./custom.ts";
 import { buildProvider } from "./layers.ts";
 import { nameOf } from "./resolve.ts";
+import { Selection } from "./selection.ts";
 import { chooseStart } from "./start.ts";
 
 const NO_MODEL = "No model selected. Use set_model or start pi with --model (--model offline/demo needs no key).";
@@ -20,17 +20,14 @@ const NO_MODEL = "No model selected. Use set_model or start pi with --model (--m
 const ADMISSION_MS = 10_000;
 
 export class ModelService implements Models {
-  readonly hooks: Models["hooks"] = { selected: new AsyncSeriesHook(["change"]), levelSelected: new AsyncSeriesHook(["change"]) };
+  readonly hooks: Models["hooks"];
   readonly #kernel: PluginKernel;
   readonly #warn: Complain;
   readonly #custom: CustomModels;
   readonly #catalogue: Catalogue;
   readonly #file: CredentialFile;
   readonly #credentials: Credentials;
-  #model: Model | undefined;
-  #level: ThinkingLevel = "off";
-  /** what the start asked for; counts while there is no model */
-  #initialLevel: ThinkingLevel = "medium";
+  readonly #selection: Selection;
   #scoped: ScopedModel[] = [];
   /** resolved when a run was admitted, for its first request: a key command runs once per request */
   #admitted: { name: string; auth: Auth; at: number } | undefined;
@@ -42,13 +39,16 @@ export class ModelService implements Models {
     this.#catalogue = new Catalogue(kernel, this.#custom);
     this.#file = new CredentialFile(() => this.#path("auth.json"), this.#warn);
     this.#credentials = new Credentials(kernel, this.#file);
+    this.#selection = new Selection(kernel);
+    this.hooks = this.#selection.hooks;
   }
 
   // ------------------------------------------------------------ what there is
 
   /** Its newest form: configuration and extensions may have changed it. */
   current(): Model | undefined {
-    return this.#model && (this.#catalogue.listed(this.#model.provider, this.#model.id) ?? this.#model);
+    const { model } = this.#selection;
+    return model && (this.#catalogue.listed(model.provider, model.id) ?? model);
   }
 
   all(): Model[] {
@@ -171,28 +171,23 @@ export class ModelService implements Models {
 
   async select(model: Model, source: SelectSource, options: { thinkingLevel?: ThinkingLevel } = {}): Promise<void> {
     if (!this.hasAuth(model)) throw this.#missing(model);
-    const previousModel = this.#model;
-    this.#model = model;
-    this.#session()?.append({ type: "model_change", provider: model.provider, modelId: model.id });
-    const wanted = options.thinkingLevel ?? this.#levelFor(model) ?? (previousModel ? this.#level : this.#initialLevel);
-    this.#setLevel(clampUp(wanted, supportedLevels(model)));
-    await this.#announce(model, previousModel, source);
+    await this.#selection.change(model, source, options.thinkingLevel);
   }
 
   async cycle(): Promise<{ model: Model; thinkingLevel: ThinkingLevel; isScoped: boolean } | null> {
     const isScoped = this.#scoped.length > 0;
     const choices: ScopedModel[] = isScoped ? this.#scoped : this.available().map((model) => ({ model }));
     if (choices.length < 2) return null;
-    const current = this.#model && nameOf(this.#model);
-    const index = choices.findIndex(({ model }) => nameOf(model) === current);
+    const current = this.#selection.model;
+    const index = choices.findIndex(({ model }) => current && nameOf(model) === nameOf(current));
     const next = choices[(index + 1) % choices.length] as ScopedModel;
     const model = this.find(next.model.provider, next.model.id) ?? next.model;
     await this.select(model, "cycle", { thinkingLevel: next.thinkingLevel });
-    return { model, thinkingLevel: this.#level, isScoped };
+    return { model, thinkingLevel: this.thinkingLevel(), isScoped };
   }
 
   thinkingLevel(): ThinkingLevel {
-    return this.#level;
+    return this.#selection.level;
   }
 
   availableLevels(): ThinkingLevel[] {
@@ -200,39 +195,7 @@ export class ModelService implements Models {
   }
 
   setThinkingLevel(level: ThinkingLevel): void {
-    if (!this.#model) this.#initialLevel = level;
-    this.#setLevel(clampDown(level, this.availableLevels()));
-  }
-
-  #setLevel(level: ThinkingLevel): void {
-    const previousLevel = this.#level;
-    this.#level = level;
-    const session = this.#model && this.#session();
-    if (session && (level !== previousLevel || session.lastThinkingLevel() === undefined))
-      session.append({ type: "thinking_level_change", thinkingLevel: level });
-    this.#announceLevel(previousLevel);
-  }
-
-  #announceLevel(previousLevel: ThinkingLevel): void {
-    const level = this.#level;
-    if (level === previousLevel) return;
-    this.#kernel.emit({ type: "thinking_level_changed", level });
-    // Nobody waits for these observers: the order of levels is what matters to them.
-    void this.hooks.levelSelected.promise({ level, previousLevel }).catch((error) => this.#kernel.fault({ during: "thinking_level_select", error }));
-  }
-
-  async #announce(model: Model, previousModel: Model | undefined, source: SelectSource): Promise<void> {
-    if (previousModel && nameOf(previousModel) === nameOf(model)) return;
-    this.#kernel.emit({ type: "model_changed", model, source });
-    await this.hooks.selected.promise({ model, previousModel, source });
-  }
-
-  /** The level that the user's settings ask for with a model; the built-in default does not count. */
-  #levelFor(model: Model): ThinkingLevel | undefined {
-    const settings = this.#kernel.tryService("settings");
-    const perModel = settings?.get<Record<string, unknown>>("modelThinkingLevels")?.[nameOf(model)];
-    const level = perModel ?? settings?.project().defaultThinkingLevel ?? settings?.user().defaultThinkingLevel;
-    return isThinkingLevel(level) ? level : undefined;
+    this.#selection.request(level, this.availableLevels());
   }
 
   // ------------------------------------------------------------ start and sessions
@@ -243,7 +206,7 @@ export class ModelService implements Models {
     await this.refresh();
     if (options["list-models"] !== undefined) return;
     this.#giveRuntimeKey(options.provider ?? options.model?.split("/", 1)[0]);
-    const session = this.#session();
+    const session = this.#kernel.tryService("session");
     const resumed = session && { model: session.lastModel(), thinkingLevel: session.lastThinkingLevel() };
     const start = await chooseStart({
       options,
@@ -259,13 +222,11 @@ export class ModelService implements Models {
     });
     for (const warning of start.warnings) this.#warn(warning);
     this.#scoped = start.scoped;
-    this.#initialLevel = start.thinkingLevel;
-    this.#model = start.model ?? this.#demo();
+    const model = start.model ?? this.#demo();
     if (start.isAdhoc && start.model) this.#catalogue.remember(start.model);
-    this.#giveRuntimeKey(this.#model?.provider);
-    if (options["api-key"] !== undefined && !this.#model) throw new KernelError("E_USAGE", "--api-key needs a model: name one with --model or --provider.");
-    this.#level = this.#model ? clampUp(start.thinkingLevel, supportedLevels(this.#model)) : "off";
-    this.#record();
+    if (options["api-key"] !== undefined && !model) throw new KernelError("E_USAGE", "--api-key needs a model: name one with --model or --provider.");
+    this.#giveRuntimeKey(model?.provider);
+    this.#selection.begin(model, start.thinkingLevel);
   }
 
   /** Without anything configured people still get an answer; programs are told what is missing. */
@@ -284,38 +245,17 @@ export class ModelService implements Models {
   /** A session was replaced: a resumed one brings its model and level, the others go on with the current ones. */
   async sessionChanged({ reason }: SessionChanged): Promise<void> {
     if (reason === "startup") return;
-    const session = this.#session();
-    if (reason === "resume" && session && session.entries().length > 0) await this.#restore(session);
-    else this.#record();
-  }
-
-  async #restore(session: Session): Promise<void> {
+    const session = this.#kernel.tryService("session");
+    if (reason !== "resume" || !session || session.entries().length === 0) {
+      this.#selection.record();
+      return;
+    }
     const last = session.lastModel();
     const model = last && (await this.lookUp(last.provider, last.modelId));
-    const previousModel = this.#model;
-    if (model && this.hasAuth(model)) this.#model = model;
-    const previousLevel = this.#level;
-    this.#level = clampUp(session.lastThinkingLevel() ?? previousLevel, this.availableLevels());
-    this.#announceLevel(previousLevel);
-    if (this.#model) await this.#announce(this.#model, previousModel, "restore");
-  }
-
-  /** Writes into the session what it does not say yet. */
-  #record(): void {
-    const session = this.#session();
-    if (!session || !this.#model) return;
-    const last = session.lastModel();
-    if (last?.provider !== this.#model.provider || last.modelId !== this.#model.id) {
-      session.append({ type: "model_change", provider: this.#model.provider, modelId: this.#model.id });
-    }
-    if (session.lastThinkingLevel() !== this.#level) session.append({ type: "thinking_level_change", thinkingLevel: this.#level });
+    await this.#selection.restore(model && this.hasAuth(model) ? model : undefined, session.lastThinkingLevel());
   }
 
   // ------------------------------------------------------------ inside
-
-  #session(): Session | undefined {
-    return this.#kernel.tryService("session");
-  }
 
   /** undefined where nobody knows a place for files */
   #path(name: string): string | undefined {

@@ -192,6 +192,15 @@ describe("the order of credentials", () => {
     expect(environment.models.authStatus("p")).toEqual({ configured: true, source: "environment", label: "P_API_KEY" });
   });
 
+  test("--api-key goes to the provider of the chosen model and to no other", async () => {
+    const other = { ...base, id: "p/hosted", provider: "o" };
+    const plugin = definePlugin({ name: "o", apply: (kernel) => void kernel.registry("modelSources").add({ name: "o", models: [other] }) });
+    const { models } = await service({ plugins: [plugin], options: { "api-key": "runtime", model: "p/hosted" } });
+    expect(models.current()?.provider).toBe("o");
+    expect(models.authStatus("p")).toEqual({ configured: false });
+    expect(await models.auth(other)).toEqual({ apiKey: "runtime" });
+  });
+
   test("a variable for a bearer token is sent as a header", async () => {
     const { models } = await service({ env: { P_TOKEN: "token", P_API_KEY: "key" } });
     expect(await models.auth(model(models))).toEqual({ headers: { Authorization: "Bearer token", "p-beta": "1" } });
