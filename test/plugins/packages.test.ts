@@ -339,7 +339,9 @@ test("a real package from the registry: its commands come over RPC, and go when 
   if (!(await isRegistryReachable())) skip("the package registry cannot be reached");
   const place = tempDir();
   const cwd = tempDir();
-  const env = { npm_config_registry: execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim() };
+  // How this machine reaches the registry, and nothing else of it.
+  const reach = Object.entries(process.env).filter(([name]) => /proxy|cert|ca_bundle|ca_file|^npm_config_(?!prefix)/i.test(name));
+  const env = { ...Object.fromEntries(reach), npm_config_registry: execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim() };
   const source = "npm:@tintinweb/pi-subagents@0.14.1";
   const installed = await runPi({ home: place, cwd, env, args: ["install", source] });
   expect(installed, installed.stderr).toMatchObject({ status: 0, stdout: `Installed ${source}\n` });
