@@ -1,4 +1,6 @@
 /** The program: flags to a distribution and its options, a transport, an exit status. The only process.exit. */
+import type { Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { defineCommand, runCommand } from "citty";
 import { type CliCommand, Kernel, KernelError, messageOf, type Options } from "../core/index.ts";
 import type {} from "../plugins/print/contract.ts";
@@ -12,6 +14,8 @@ import { programPlugin } from "./program.ts";
 
 /** Closing takes at most this long; then the process ends regardless. */
 const CLOSING_MS = 5000;
+/** A reader that took nothing for this long has stopped reading. */
+const STALLED_MS = 2000;
 
 /** Finds out what to run; it may take words out of the command line. */
 export type ChooseProgram = (argv: string[], cwd: string) => Program | Promise<Program>;
@@ -119,16 +123,25 @@ function print({ io }: ProcessGuard, text: string): number {
   return 0;
 }
 
-/** Ends in order, within its time, with all output written. */
+/** Ends in order and within its time; then writes what is left, as long as somebody reads it. */
 async function end(kernel: Kernel, { io }: ProcessGuard, status: number): Promise<never> {
-  const timer = setTimeout(() => process.exit(status), CLOSING_MS);
-  try {
-    await kernel.stop("quit");
-    await kernel.removeAll();
-  } catch (error) {
-    io.stderr.write(`Error while closing: ${messageOf(error)}\n`);
-  }
-  await new Promise<void>((resolve) => io.stdout.write("", () => resolve()));
-  clearTimeout(timer);
+  const closed = close(kernel).catch((error) => io.stderr.write(`Error while closing: ${messageOf(error)}\n`));
+  await Promise.race([closed, sleep(CLOSING_MS)]);
+  await drained(io.stdout as Writable);
   process.exit(status);
+}
+
+async function close(kernel: Kernel): Promise<void> {
+  await kernel.stop("quit");
+  await kernel.removeAll();
+}
+
+/** Resolves when the stream is empty, or has not moved for a while: its reader has stopped. */
+async function drained(stream: Writable): Promise<void> {
+  const empty = new Promise<void>((resolve) => stream.write("", () => resolve()));
+  const isEmpty = empty.then(() => true);
+  for (let left = -1; left !== stream.writableLength; ) {
+    left = stream.writableLength;
+    if (await Promise.race([isEmpty, sleep(STALLED_MS, false)])) return;
+  }
 }
