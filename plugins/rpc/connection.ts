@@ -11,12 +11,8 @@ import { FrameUi } from "./ui.ts";
 
 /** How long commands that were read before the end of input may take to be answered. */
 const ANSWERING_MS = 5000;
-/** How long closing may take. */
-const CLOSING_MS = 5000;
 /** How long commands that closing cut short may take to say so. */
 const LAST_ANSWERS_MS = 1000;
-/** A reader that took nothing for this long has stopped reading. */
-const STALLED_MS = 3000;
 
 export class Connection {
   readonly out: Outbound;
@@ -32,7 +28,6 @@ export class Connection {
   #open: () => void = () => {};
   #input: NodeJS.ReadableStream | undefined;
   #isServing = false;
-  #hasGivenUp = false;
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
@@ -73,15 +68,13 @@ export class Connection {
     this.#kernel.gate(() => this.out.writer.ready());
   }
 
-  /** Serves until input ends, the reader is gone, or the agent is stopped by somebody else. */
+  /** Serves until input ends, the reader is gone, or the agent is stopped. Whoever called then stops the agent. */
   async serve(io: Io): Promise<number> {
     this.#connect(io);
     this.#isServing = true;
     this.#open();
     await this.#over;
     if (!this.out.writer.isGone) await atMost(ANSWERING_MS, this.#lanes.ordered());
-    await atMost(CLOSING_MS, this.#kernel.stop("quit"));
-    await this.#flush();
     return 0;
   }
 
@@ -127,26 +120,10 @@ export class Connection {
     this.#endInput();
   }
 
-  /** Work that was cut short by the stop still gets its answer; then everything is written. */
+  /** Work that was cut short by the stop still gets its answer. Then nothing more is to come. */
   async #finish(): Promise<void> {
     if (this.#isServing) await atMost(LAST_ANSWERS_MS, this.#lanes.all());
-    await this.#flush();
-  }
-
-  /** Writes what waits, as long as the client reads. */
-  async #flush(): Promise<void> {
-    if (this.#hasGivenUp) return;
-    const { writer } = this.out;
-    const flushed = writer.flush();
-    let isFlushed = false;
-    void flushed.then(() => {
-      isFlushed = true;
-    });
-    for (let before = -1; !isFlushed && before !== writer.writtenBytes; ) {
-      before = writer.writtenBytes;
-      await atMost(STALLED_MS, flushed);
-    }
-    this.#hasGivenUp = !isFlushed;
+    this.out.writer.handOver();
   }
 }
 

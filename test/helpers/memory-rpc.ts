@@ -61,7 +61,9 @@ export class MemoryRpc {
 
   async stop(): Promise<number> {
     this.stdin.end();
-    return this.served;
+    const status = await this.served;
+    await this.kernel.stop();
+    return status;
   }
 }
 

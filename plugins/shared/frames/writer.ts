@@ -38,8 +38,6 @@ export class FrameWriter {
   #gate: Promise<void> | undefined;
   #openGate: (() => void) | undefined;
   #onEmpty: (() => void)[] = [];
-  /** grows with everything the stream took: how a patient caller sees that the reader still reads */
-  writtenBytes = 0;
 
   /** Frames wait until `attach` brings a stream. */
   constructor(options: FrameWriterOptions = {}) {
@@ -83,6 +81,14 @@ export class FrameWriter {
     return this.#gate;
   }
 
+  /** Gives all that waits to the stream, where it is no longer merged: the end is near. */
+  handOver(): void {
+    while (this.#out && this.#head < this.#queue.length) {
+      const frame = this.#queue[this.#head++] as Frame;
+      this.#out.write(this.#line(frame) as Buffer);
+    }
+  }
+
   /** Resolves when everything is written or the reader is gone. */
   flush(): Promise<void> {
     if (this.#isEmpty() || !this.#out) return Promise.resolve();
@@ -114,8 +120,7 @@ export class FrameWriter {
     while (this.#head < this.#queue.length && taken < BATCH) {
       const frame = this.#queue[this.#head++] as Frame;
       taken += frame.size;
-      const line = frame.render();
-      lines.push(this.#options.stamp && !frame.isStamped ? this.#options.stamp(line) : line);
+      lines.push(this.#line(frame));
     }
     // A moving index instead of shift(): a backlog of n frames costs n, not n².
     if (this.#head > 1024 || this.#head === this.#queue.length) {
@@ -124,6 +129,11 @@ export class FrameWriter {
     }
     this.#isWriting = true;
     this.#send(joined(lines), taken);
+  }
+
+  #line(frame: Frame): string | Buffer {
+    const line = frame.render();
+    return this.#options.stamp && !frame.isStamped ? this.#options.stamp(line) : line;
   }
 
   #send(bytes: string | Buffer, taken: number): void {
@@ -138,7 +148,6 @@ export class FrameWriter {
       }
       this.#isWriting = false;
       this.#waitingBytes -= taken;
-      this.writtenBytes += bytes.length;
       if (this.#waitingBytes < LOW) this.#reopenGate();
       if (this.#isEmpty()) this.#tellEmpty();
       else this.#writeBatch();
