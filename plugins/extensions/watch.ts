@@ -86,6 +86,8 @@ export class Watcher {
     try {
       const changed: Slot[] = [];
       for (const slot of this.#host.slots) if (await this.#isChanged(slot)) changed.push(slot);
+      // They list extensions and packages; skills and templates follow them too.
+      await this.#host.kernel.tryService("settings")?.reload();
       const list = await this.#listing();
       const isListChanged = list !== this.#list;
       this.#list = list;
