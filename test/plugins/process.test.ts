@@ -1,0 +1,59 @@
+import { spawn } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { preparePlaces, programPath, startRpc } from "../helpers/pi.ts";
+
+/** A model script is foreign code in our process: whatever it writes to stdout must not reach the client. */
+const noisy = `
+import { execSync, spawn, spawnSync } from "node:child_process";
+import fs, { writeSync } from "node:fs";
+export default async () => {
+  console.log("noise: console.log");
+  console.info("noise: console.info");
+  process.stdout.write("noise: process.stdout\\n");
+  fs.writeSync(1, "noise: fs.writeSync\\n");
+  writeSync(1, "noise: named writeSync\\n");
+  fs.write(1, "noise: fs.write\\n", () => {});
+  fs.writeFileSync(1, "noise: writeFileSync\\n");
+  spawnSync("echo", ["noise: spawnSync inherit"], { stdio: "inherit" });
+  spawnSync("echo", ["noise: spawnSync fd"], { stdio: ["ignore", 1, 2] });
+  execSync("echo noise: execSync", { stdio: "inherit" });
+  await new Promise((resolve) => spawn("echo", ["noise: spawn inherit"], { stdio: "inherit" }).on("close", resolve));
+  await new Promise((resolve) => spawn("echo", ["noise: spawn list"], { stdio: ["ignore", "inherit", "inherit"] }).on("close", resolve));
+  return "done";
+};`;
+
+describe("stdout", () => {
+  it("carries frames and nothing else, whatever foreign code prints", async () => {
+    const rpc = startRpc({ files: { "noisy.ts": noisy }, args: ["--model", "scripted/noisy.ts"] });
+    await rpc.prompt("go");
+    await rpc.stop();
+    // Every line was parsed as JSON already; the noise is on stderr.
+    const direct = ["console.log", "console.info", "process.stdout", "fs.writeSync", "named writeSync", "fs.write", "writeFileSync"];
+    const children = ["spawnSync inherit", "spawnSync fd", "execSync", "spawn inherit", "spawn list"];
+    for (const kind of [...direct, ...children]) expect(rpc.stderr).toContain(`noise: ${kind}\n`);
+  });
+});
+
+describe("uncaught errors", () => {
+  it("of code that nobody owns end the process with one line and status 1", async () => {
+    const broken = 'export default () => { setTimeout(() => { throw new Error("kernel bug"); }, 1); return new Promise(() => {}); };';
+    const rpc = startRpc({ files: { "broken.ts": broken }, args: ["--model", "scripted/broken.ts"] });
+    rpc.send({ type: "prompt", message: "go" });
+    expect(await rpc.exited).toMatchObject({ status: 1 });
+    expect(rpc.stderr).toContain("Error: kernel bug\n");
+    expect(rpc.stderr).not.toMatch(/^\s+at /m);
+  });
+});
+
+describe("signals", () => {
+  it("a second one ends the process at once with the same status", async () => {
+    const stuck = "export default () => new Promise(() => {});";
+    const { cwd, env } = preparePlaces({ files: { "stuck.ts": stuck } });
+    const child = spawn(process.execPath, [programPath, "--mode", "rpc", "--model", "scripted/stuck.ts"], { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+    child.stdin.write('{"type":"prompt","message":"go"}\n');
+    await new Promise((resolve) => child.stdout.on("data", (data) => String(data).includes("message_end") && resolve(undefined)));
+    child.kill("SIGTERM");
+    child.kill("SIGTERM");
+    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(143);
+  });
+});
