@@ -34,7 +34,7 @@ export class ModelService implements Models {
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
-    this.#warn = complainer(kernel, "models");
+    this.#warn = complainer(kernel, "configuration");
     this.#custom = new CustomModels(() => this.#path("models.json"));
     this.#catalogue = new Catalogue(kernel, this.#custom);
     this.#file = new CredentialFile(() => this.#path("auth.json"), this.#warn);
