@@ -99,7 +99,7 @@ async function installNpm(source: RemoteSource & { kind: "npm" }, store: string,
 /** Packages of the host are peers of extensions and must not be installed again: hence no peers. */
 function npm(args: string[], store: string, workshop: Workshop): Promise<string> {
   const [command = "npm", ...first] = workshop.npmCommand;
-  const quiet = ["--prefix", store, "--legacy-peer-deps", "--no-audit", "--no-fund", "--loglevel=error"];
+  const quiet = ["--prefix", store, "--legacy-peer-deps", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
   return runChild(command, [...first, ...args, ...quiet, ...(workshop.scripts ? [] : ["--ignore-scripts"])], childOptions(store, workshop));
 }
 

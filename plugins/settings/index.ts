@@ -150,11 +150,17 @@ class SettingsService implements Settings {
   }
 
   async reload(): Promise<boolean> {
-    const before = JSON.stringify([this.#files.user?.values, this.#files.project?.values]);
+    const before = this.#files;
     this.#files = {};
     this.#answers.clear();
     this.open();
-    const changed = before !== JSON.stringify([this.#file("user").values, this.#file("project").values]);
+    for (const scope of ["user", "project"] as const) {
+      const file = this.#file(scope);
+      // Somebody may be in the middle of editing it: what counted goes on counting.
+      if (file.broken) this.#files[scope] = { ...file, values: before[scope]?.values ?? {} };
+    }
+    const { user, project } = this.#files;
+    const changed = JSON.stringify([before.user?.values, before.project?.values]) !== JSON.stringify([user?.values, project?.values]);
     if (changed) await this.hooks.changed.promise();
     return changed;
   }

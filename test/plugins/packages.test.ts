@@ -352,3 +352,28 @@ test("a real package from the registry: its commands come over RPC, and go when 
   expect((await runPi({ home: place, cwd, env, args: ["remove", source] })).status).toBe(0);
   expect(await commands()).toEqual([]);
 });
+
+const command = (name: string) => `export default (pi) => pi.registerCommand(${JSON.stringify(name)}, { description: "x", handler: async () => {} });\n`;
+
+/** Asks again until the answer is the expected one; the test's own time limit ends it. */
+async function until(rpc: RpcProcess, expected: string[]): Promise<void> {
+  while ((await names(rpc)).join() !== expected.join()) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+test("a running process notices what is installed and removed", async () => {
+  const place = tempDir();
+  const cwd = write(tempDir(), {
+    "pack/extensions/e.ts": command("hello"),
+    "pack/prompts/p.md": "P",
+    "pack/skills/s/SKILL.md": "---\nname: s\ndescription: d\n---\n",
+  });
+  const rpc = startRpc({ home: place, cwd, script });
+  expect(await names(rpc)).toEqual([]);
+  expect((await runPi({ home: place, cwd, args: ["install", "./pack"] })).status).toBe(0);
+  await until(rpc, ["hello", "p", "skill:s"]);
+  expect((await runPi({ home: place, cwd, args: ["config", "disable", "p"] })).status).toBe(0);
+  await until(rpc, ["hello", "skill:s"]);
+  expect((await runPi({ home: place, cwd, args: ["remove", "./pack"] })).status).toBe(0);
+  await until(rpc, []);
+  expect(rpc.stderr).toBe("");
+});

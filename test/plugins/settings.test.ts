@@ -86,6 +86,18 @@ test("a byte order mark is tolerated; a broken file is one warning, counts as em
   expect(readFileSync(userFile(), "utf8")).toBe(`{"shellPath": "/bin/dash",}`);
 });
 
+test("a file that breaks while the program runs goes on counting as it was", async () => {
+  write(userFile(), { shellPath: "/bin/dash" });
+  const { settings, faults } = await open();
+  write(userFile(), `{"shellPath": `);
+  expect(await settings.reload()).toBe(false);
+  expect(settings.get("shellPath")).toBe("/bin/dash");
+  expect(faults).toHaveLength(1);
+  write(userFile(), {});
+  expect(await settings.reload()).toBe(true);
+  expect(settings.get("shellPath")).toBeUndefined();
+});
+
 test.each([["[1]"], ["null"], ['"x"'], [""]])("%s is no settings file", async (text) => {
   write(userFile(), text);
   const { settings, faults } = await open();
