@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { SessionDocument } from "../../plugins/session/document.ts";
 import { type Frame, preparePlaces, RpcProcess, tempDir } from "../helpers/pi.ts";
 
 const KILLS = process.env.PI_TEST_LONG ? 500 : 50;
+/** Processes at a time. */
+const LANES = 2;
 /** How long a busy session runs before it would be over; moments of death are spread over it. */
 const RESPONSES = 12;
 
@@ -26,7 +28,7 @@ function random(seed: number): () => number {
   };
 }
 
-async function runUntilKilled(dir: string, after: number): Promise<{ frames: Frame[]; file: string | undefined }> {
+async function runUntilKilled(dir: string, after: number, delayMs: number): Promise<{ frames: Frame[]; file: string | undefined }> {
   const places = preparePlaces({ home: dir, cwd: dir, script, files: { "notes.txt": "note\n".repeat(200) }, args: ["--rpc-updates", "delta"] });
   const pi = new RpcProcess(places);
   try {
@@ -34,6 +36,7 @@ async function runUntilKilled(dir: string, after: number): Promise<{ frames: Fra
     for (const message of ["one", "two", "three"]) pi.send({ type: "prompt", message, streamingBehavior: "followUp" });
     // The moment is counted in records, not in time: it hits the same kind of place on a slow machine.
     await Promise.race([pi.find(() => pi.frames.length >= after), pi.find(({ type }) => type === "agent_settled")]);
+    if (delayMs > 0) await sleep(delayMs);
     pi.child.kill("SIGKILL");
     await pi.exited;
     return { frames: pi.frames, file: sessionFile };
@@ -46,16 +49,21 @@ async function runUntilKilled(dir: string, after: number): Promise<{ frames: Fra
 it(`after a kill -9 at ${KILLS} random moments every file opens and nothing that was announced is missing`, { timeout: 600_000 }, async () => {
   const seed = Date.now() >>> 0;
   const chance = random(seed);
-  for (let round = 0; round < KILLS; round++) {
-    const after = 2 + Math.floor(chance() * 140);
-    const dir = tempDir();
-    const { frames, file } = await runUntilKilled(dir, after);
-    const where = `seed ${seed}, round ${round}, after ${after} records, ${file}`;
+  const rounds = Array.from({ length: KILLS }, () => ({ after: 2 + Math.floor(chance() * 140), delayMs: Math.floor(chance() * 8) }));
+  const dirs = rounds.map(() => tempDir());
+  const lane = async (first: number) => {
+    for (let round = first; round < KILLS; round += LANES) await check(round);
+  };
+  const check = async (round: number) => {
+    const { after, delayMs } = rounds[round] as (typeof rounds)[number];
+    const dir = dirs[round] as string;
+    const { frames, file } = await runUntilKilled(dir, after, delayMs);
+    const where = `seed ${seed}, round ${round}, after ${after} records and ${delayMs} ms, ${file}`;
     const announced = frames.filter(({ type }) => type === "message_end").map(({ message }) => JSON.stringify(message));
     const hasAnswer = frames.some(({ type, message }) => type === "message_end" && message.role === "assistant");
     if (!file || !existsSync(file)) {
       expect(hasAnswer, where).toBe(false);
-      continue;
+      return;
     }
     const { document } = SessionDocument.open(file, { cwd: dir });
     const stored = new Set(document.tree.messages().map((message) => JSON.stringify(message)));
@@ -64,6 +72,7 @@ it(`after a kill -9 at ${KILLS} random moments every file opens and nothing that
       where,
     ).toEqual([]);
     document.close();
-    expect(existsSync(join(`${file}.lock`))).toBe(false);
-  }
+    expect(existsSync(`${file}.lock`), where).toBe(false);
+  };
+  await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
 });
