@@ -1,5 +1,5 @@
 /** Running a shell command: its own process group, both outputs in one pipe, and an end that leaves nothing behind. */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { accessSync, constants as fsConstants, readdirSync, readFileSync, statSync } from "node:fs";
 import { constants as osConstants } from "node:os";
 import { delimiter, join } from "node:path";
@@ -173,7 +173,9 @@ async function run({ shellPath, groups, spawnHook }: LocalShellOptions, given: S
   if (exec.signal?.aborted) throw new Error("aborted");
   const { shell, args } = getShellConfig(shellPath, env.PATH);
   if (!isDirectory(cwd)) throw new Error(`Working directory does not exist: ${cwd}`);
-  const child = start(shell, [...args, command], cwd, env);
+  // Not at the top: loading it takes part of the time until the first answer.
+  const { spawn } = await import("node:child_process");
+  const child = start(spawn, shell, [...args, command], cwd, env);
   await spawned(child);
   const pid = child.pid as number;
   groups?.add(pid);
@@ -198,8 +200,10 @@ async function run({ shellPath, groups, spawnHook }: LocalShellOptions, given: S
   }
 }
 
+type Spawn = typeof import("node:child_process").spawn;
+
 /** stdout and stderr share one pipe, so that lines come in the order in which they were written. */
-function start(shell: string, args: string[], cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
+function start(spawn: Spawn, shell: string, args: string[], cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
   const options = { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] as ("ignore" | "pipe")[] };
   if (process.platform === "win32" || !isExecutable("/bin/sh"))
     return spawn(shell, args, { ...options, detached: process.platform !== "win32", windowsHide: true });

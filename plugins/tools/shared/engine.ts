@@ -1,5 +1,4 @@
 /** External search programs: where they are, and how their output is read line by line. */
-import { spawn } from "node:child_process";
 import { childEnvironment, type EnvironmentOptions, findExecutable } from "../../shared/shell.ts";
 
 /** The first of `names` in the agent's own directory of programs, or on PATH. */
@@ -16,13 +15,14 @@ export function isTooOld(error: unknown): boolean {
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /** Runs a program and hands over its lines until `take` answers false. Throws its complaint if it found nothing. */
-export function runEngine(
+export async function runEngine(
   program: string,
   args: readonly string[],
   cwd: string,
   signal: AbortSignal | undefined,
   take: (line: string) => boolean,
 ): Promise<void> {
+  const { spawn } = await import("node:child_process");
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
     let rest = Buffer.alloc(0);

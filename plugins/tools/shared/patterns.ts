@@ -46,13 +46,13 @@ function translate(pattern: string): string {
     .replace(/\\z/g, "$");
 }
 
-const script = new Script("work()");
-let context: Context | undefined;
+let watched: { context: Context; script: Script } | undefined;
 
 /** Runs `work` and stops it if it takes too long: V8 gives up a regular expression only from outside. */
 export function inTime<T>(work: () => T): T {
   let result: { value: T } | undefined;
-  context ??= createContext({});
+  watched ??= { context: createContext({}), script: new Script("work()") };
+  const { context, script } = watched;
   context.work = () => {
     result = { value: work() };
   };
