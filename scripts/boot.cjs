@@ -29,6 +29,8 @@ function isOurs(directory) {
 const cacheDir = privateCacheDir();
 const trusted = cacheDir !== undefined && isOurs(cacheDir);
 
+const nativeImport = (specifier) => import(specifier);
+
 function load(file) {
   const known = modules.get(file);
   if (known) return known.exports;
@@ -43,7 +45,7 @@ function load(file) {
       cachedData = fs.readFileSync(cacheFile);
     } catch {}
   }
-  const script = new vm.Script(`(function(exports,require,module,__filename,__dirname){${source}\n})`, {
+  const script = new vm.Script(`(function(exports,require,module,__filename,__dirname,__import){${source}\n})`, {
     filename: file,
     cachedData,
     importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
@@ -52,7 +54,7 @@ function load(file) {
   const directory = path.dirname(file);
   const localRequire = (specifier) => (specifier.startsWith(".") && specifier.endsWith(".cjs") ? load(path.join(directory, specifier)) : require(specifier));
   localRequire.resolve = require.resolve;
-  script.runInThisContext()(module.exports, localRequire, module, file, directory);
+  script.runInThisContext()(module.exports, localRequire, module, file, directory, nativeImport);
   return module.exports;
 }
 

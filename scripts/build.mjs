@@ -3,7 +3,7 @@
  * esbuild splits ES modules; each chunk then becomes CommonJS, which starts faster and can be started with a code cache.
  */
 import { createHash } from "node:crypto";
-import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -76,7 +76,9 @@ async function toCommonJs(text, path, names) {
   const lazy = text.replace(/\bimport\((["'])(\.\.?\/[^"']+\.cjs)\1\)/g, (whole, _, specifier) =>
     names.has(resolve(dirname(path), specifier)) ? `Promise.resolve().then(()=>require(${JSON.stringify(specifier)}))` : whole,
   );
-  const { code } = await transform(lazy, { format: "cjs", platform: "node", target: "node20", minifyWhitespace: true, legalComments: "none" });
+  const output = await transform(lazy, { format: "cjs", platform: "node", target: "node20", minifyWhitespace: true, legalComments: "none" });
+  // A script that V8 takes from its code cache has lost the way to import(); the entry, which is no such script, does it instead.
+  const code = output.code.replace(/(=>|\breturn )import\((?!["'])/g, "$1__import(");
   if (!code.includes("__moduleUrl")) return code;
   return `const __moduleUrl=require("node:url").pathToFileURL(__filename).href;${code}`;
 }
@@ -92,7 +94,12 @@ function buildBoot(files) {
 
 /** What other programs import: ES modules that share their chunks, packages left outside. */
 async function buildLibrary() {
-  const entries = Object.fromEntries(["index", "plugin", "distribution"].map((name) => [name, `src/${name}.ts`]));
+  const entries = Object.fromEntries(
+    ["index", "plugin", "distribution", ...readdirSync(join(root, "src/distributions")).map((file) => `distributions/${file.slice(0, -3)}`)].map((name) => [
+      name,
+      `src/${name}.ts`,
+    ]),
+  );
   await build({
     absWorkingDir: root,
     entryPoints: entries,
