@@ -16,8 +16,16 @@ const WATCH_AFTER_MS = 200;
 /** Taps of extensions come after those of built-in plugins. */
 const AFTER_BUILTINS = 1_000_000;
 
+/** Extensions once they are loaded, with the later moments of the start: a tap of `start` that is added during it is not called. */
+export interface Bridge extends Extensions {
+  /** The session is open. */
+  opened(): unknown;
+  /** The transport is about to serve. */
+  serving(): void;
+}
+
 /** Loads all extensions; what they do goes through a plugin of its own, which comes after all others. */
-export async function openBridge(kernel: PluginKernel): Promise<Extensions> {
+export async function openBridge(kernel: PluginKernel): Promise<Bridge> {
   let host!: ExtensionHost;
   const bridge = definePlugin({
     name: "extensions:bridge",
@@ -34,7 +42,12 @@ export async function openBridge(kernel: PluginKernel): Promise<Extensions> {
   const reloader = new Reloader(host);
   connect(host, reloader);
   await host.start();
-  return { list: () => host.slots.map(describe), reload: (path) => reloader.reload(path) };
+  return {
+    list: () => host.slots.map(describe),
+    reload: (path) => reloader.reload(path),
+    opened: () => (kernel.tryService("session") ? undefined : host.sessionChanged({ reason: "startup" })),
+    serving: () => watchLater(host, reloader),
+  };
 }
 
 /** The moments of the agent that extensions take part in. */
@@ -47,7 +60,7 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
     // Factories run before the session's model is restored, which may be theirs.
     hooks.changed.tap({ name: "extensions", stage: Stage.commands }, () => host.sessionEntered());
     hooks.changed.tap({ name: "extensions", stage: Stage.expand }, (changed) => host.sessionChanged(changed));
-  } else kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, () => host.sessionChanged({ reason: "startup" }));
+  }
   kernel.hooks.stop.tap({ name: "extensions", stage: Stage.open }, async () => {
     reloader.stop();
     await host.stop();
@@ -78,7 +91,6 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
       }),
     );
   }
-  kernel.hooks.start.tap({ name: "extensions", stage: Stage.listen }, () => watchLater(host, reloader));
 }
 
 /** Ends the program in order, once the session is idle and the command under way is answered. */

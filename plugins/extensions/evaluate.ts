@@ -3,7 +3,7 @@
  * because jiti gives `.mjs`, CommonJS and JSON to Node's caches, from where an edited file never comes back.
  */
 import { readFileSync } from "node:fs";
-import { builtinModules } from "node:module";
+import { builtinModules, createRequire } from "node:module";
 import { dirname, extname, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { runInThisContext } from "node:vm";
@@ -35,6 +35,7 @@ type Body = (...args: unknown[]) => unknown;
 const parameters = "exports, require, module, __filename, __dirname, jitiImport, jitiESMResolve, importMeta";
 const specifiers = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])([^"'\n]+)\1/g;
 const builtins = new Set(builtinModules);
+const nodeRequire = createRequire(import.meta.url);
 
 export interface EvaluationOptions {
   entry: string;
@@ -68,7 +69,7 @@ export class Evaluation {
       await modules.prepare(specifier);
       return modules.get(specifier);
     }
-    if (specifier.startsWith("node:") || builtins.has(specifier)) return import(specifier);
+    if (specifier.startsWith("node:") || builtins.has(specifier)) return nodeRequire(specifier);
     const file = this.#locate(from, specifier, true);
     return file && this.#isOwn(file) ? this.#load(file) : this.#resolver(from).import(specifier);
   }

@@ -1,8 +1,9 @@
 /** Extensions: TypeScript files that take part through pi's ExtensionAPI, each a plugin of its own that can be changed while the agent runs. */
 import { Type } from "typebox";
 import { definePlugin, type PluginList, Stage } from "../../core/index.ts";
+import type { Bridge } from "./bridge.ts";
 import { getExtensions, reload } from "./commands.ts";
-import type { Extensions } from "./contract.ts";
+import type {} from "./contract.ts";
 
 export const extensions = definePlugin({
   name: "extensions",
@@ -11,7 +12,7 @@ export const extensions = definePlugin({
     flags.add({ name: "no-hot-reload", type: "boolean", group: "Resources", description: "Do not reload extensions when their files change" });
     kernel.registry("events").add({ name: "extension_reload", schema: reloadSchema });
     kernel.registry("events").add({ name: "extension_quarantined", schema: quarantinedSchema });
-    let bridge: Extensions | undefined;
+    let bridge: Bridge | undefined;
     kernel.provide("extensions", {
       list: () => bridge?.list() ?? [],
       reload: async (path) => (await bridge?.reload(path)) ?? { reloaded: [], failed: [] },
@@ -20,6 +21,10 @@ export const extensions = definePlugin({
       const { openBridge } = await import("./bridge.ts");
       bridge = await openBridge(kernel);
     });
+    kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, async () => {
+      await bridge?.opened();
+    });
+    kernel.hooks.start.tap({ name: "extensions", stage: Stage.listen }, () => bridge?.serving());
   },
 });
 
