@@ -200,6 +200,8 @@ export function startRpc(options: PiOptions = {}): RpcProcess {
   onTestFinished(async () => {
     rpc.child.kill("SIGKILL");
     await rpc.exited;
+    // Another distribution has another protocol.
+    if (!options.args?.includes("--distribution")) (await import("./seen.ts")).checkFrames(rpc.frames);
   });
   return rpc;
 }

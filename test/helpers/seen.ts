@@ -1,74 +1,88 @@
-/** Remembers which records of the protocol the tests have seen from the real process, and checks each against its schema. */
+/** Checks what the real process sent against its own schemas, and remembers which parts of the protocol the tests have seen. */
 import { execFileSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TSchema } from "typebox";
 import { Compile } from "typebox/compile";
-import type { Frame } from "./pi.ts";
+import { type Frame, programPath } from "./pi.ts";
 
-export interface Protocol {
+interface Protocol {
   commands: Record<string, { params: TSchema; result: TSchema | null }>;
-  inbound: Record<string, TSchema>;
   events: Record<string, TSchema>;
 }
 
-/** One file for all workers of a run; `test/helpers/build.ts` empties it. */
-export const seenFile = process.env.PI_SEEN_FILE ?? join(tmpdir(), `pi-seen-${process.ppid}.txt`);
-
 type Check = (value: unknown) => boolean;
 
-let known: { protocol: Protocol; checks: Map<string, Check> } | undefined;
+const checks = new Map<string, Check>();
 const noted = new Set<string>();
+let protocol: Protocol | undefined;
 
 /** What the built program says of itself; asked once per build. */
-export function protocolOf(programPath: string): Protocol {
+function protocolOfBuild(): Protocol {
   const cache = join(tmpdir(), "pi-kernel-test-protocol");
   const file = join(cache, `${statSync(programPath).mtimeMs}-${programPath.replace(/\W/g, "_")}.json`);
   if (!existsSync(file)) {
     mkdirSync(cache, { recursive: true });
-    writeFileSync(file, execFileSync(process.execPath, [programPath, "--print-schema"], { maxBuffer: 64 * 1024 * 1024 }));
+    const own = `${file}.${process.pid}`;
+    writeFileSync(own, execFileSync(process.execPath, [programPath, "--print-schema"], { cwd: cache, maxBuffer: 64 * 1024 * 1024 }));
+    renameSync(own, file);
   }
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** Notes a frame; answers what is wrong with it, or undefined. */
-export function see(programPath: string, frame: Frame): string | undefined {
-  known ??= { protocol: protocolOf(programPath), checks: new Map() };
-  const { protocol } = known;
-  const event = protocol.events[frame.type];
-  if (!event) return `unknown record: ${frame.type}`;
+/** Throws for a frame that is not of its schema; notes the others. */
+export function checkFrames(frames: readonly Frame[]): void {
+  protocol ??= protocolOfBuild();
+  for (const frame of frames) {
+    const problem = problemOf(frame, protocol);
+    if (problem) throw new Error(`${problem}: ${JSON.stringify(frame).slice(0, 3000)}`);
+  }
+}
+
+function problemOf(frame: Frame, { events, commands }: Protocol): string | undefined {
+  const event = events[frame.type];
+  if (!event) return "A record that the protocol does not know";
   note(`event ${frame.type}`);
-  if (!check(`event ${frame.type}`, event)(frame)) return `not of its schema: ${JSON.stringify(frame).slice(0, 2000)}`;
-  if (frame.type !== "response") return undefined;
-  const command = protocol.commands[frame.command];
-  if (command) note(`command ${frame.command} ${frame.success ? "succeeded" : "failed"}`);
-  if (!command || !frame.success) return undefined;
-  if (command.result === null) return frame.data === undefined ? undefined : `data without a schema: ${frame.command}`;
-  return check(`command ${frame.command}`, command.result)(frame.data) ? undefined : `data not of its schema: ${JSON.stringify(frame).slice(0, 2000)}`;
+  if (!checkOf(`event ${frame.type}`, event)(frame)) return "A record that is not of its schema";
+  const command = frame.type === "response" ? commands[frame.command] : undefined;
+  if (!command) return undefined;
+  note(`command ${frame.command} ${frame.success ? "succeeded" : "failed"}`);
+  if (!frame.success) return undefined;
+  // With early acknowledgement there is no data either way.
+  if (command.result === null) return frame.data === undefined ? undefined : "Data of a command that has none";
+  return checkOf(`command ${frame.command}`, command.result)(frame.data) ? undefined : "Data that is not of its schema";
+}
+
+function checkOf(name: string, schema: TSchema): Check {
+  let check = checks.get(name);
+  if (!check) {
+    const compiled = Compile(schema);
+    check = (value) => compiled.Check(value);
+    checks.set(name, check);
+  }
+  return check;
 }
 
 function note(what: string): void {
   if (noted.has(what)) return;
   noted.add(what);
-  appendFileSync(seenFile, `${what}\n`);
+  if (process.env.PI_SEEN_FILE) appendFileSync(process.env.PI_SEEN_FILE, `${what}\n`);
 }
 
-function check(name: string, schema: TSchema): Check {
-  const checks = (known as NonNullable<typeof known>).checks;
-  let compiled = checks.get(name);
-  if (!compiled) {
-    const validator = Compile(schema);
-    compiled = (value) => validator.Check(value);
-    checks.set(name, compiled);
-  }
-  return compiled;
-}
-
-/** What no test has seen: events, and commands that never succeeded. */
-export function unseen(protocol: Protocol): string[] {
-  const seen = new Set(existsSync(seenFile) ? readFileSync(seenFile, "utf8").split("\n") : []);
-  const events = Object.keys(protocol.events).map((name) => `event ${name}`);
-  const commands = Object.keys(protocol.commands).map((name) => `command ${name} succeeded`);
-  return [...events, ...commands].filter((name) => !seen.has(name));
+/** Set-up of a run: workers append to one file; at the end, what nobody saw is listed. */
+export default function setup(): () => void {
+  process.env.PI_SEEN_FILE = join(tmpdir(), `pi-seen-${process.pid}.txt`);
+  const file = process.env.PI_SEEN_FILE;
+  writeFileSync(file, "");
+  return () => {
+    const seen = new Set(readFileSync(file, "utf8").split("\n"));
+    rmSync(file, { force: true });
+    if (seen.size < 2) return;
+    const { events, commands } = protocolOfBuild();
+    const expected = [...Object.keys(events).map((name) => `event ${name}`), ...Object.keys(commands).map((name) => `command ${name} succeeded`)];
+    const unseen = expected.filter((name) => !seen.has(name));
+    console.log(`protocol: ${expected.length - unseen.length} of ${expected.length} kinds of records seen`);
+    if (process.env.PI_TEST_SEEN === "1") for (const name of unseen) console.log(`  never seen: ${name}`);
+  };
 }

@@ -184,7 +184,7 @@ describe("ending", () => {
   });
 
   test("a reader that does not read does not keep the process", async () => {
-    const { cwd, env, args } = preparePlaces({ script: { responses: [{ text: Array(3000).fill("many words ") }] } });
+    const { cwd, env, args } = preparePlaces({ script: { responses: [{ text: Array(3000).fill("many words ".repeat(50)) }] } });
     const child = spawn(process.execPath, [programPath, "--mode", "rpc", ...args], { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
     onTestFinished(() => void child.kill("SIGKILL"));
     child.stdout.pause();
