@@ -145,7 +145,8 @@ class Index {
   add(entry: { id: string; parentId: string | null; type: string }, rendered: Rendered, place: [number, number] | undefined): void {
     const { kind, summary, call, stat, isError, model, usage, target, time } = rendered;
     // A parent that comes later, or not at all, makes a root: no file can make the page walk in circles.
-    const row: Row = { i: String(entry.id), p: this.#positions.get(entry.parentId ?? "") ?? -1, k: kind };
+    // Half a surrogate pair cannot stand in an address.
+    const row: Row = { i: String(entry.id).replace(/\p{Surrogate}/gu, "\ufffd"), p: this.#positions.get(entry.parentId ?? "") ?? -1, k: kind };
     if (time !== undefined) row.t = time;
     if (place) [row.c, row.o] = place;
     if (summary) row.s = summary;

@@ -3,8 +3,11 @@ import { Marked, type Tokens } from "marked";
 import { renderCode } from "./code.ts";
 import { escapeHtml, escapeMarkdown, renderClipped } from "./escape.ts";
 
-/** Longer texts are shown as they are: parsers of Markdown have their bad cases. */
-const MAX_PARSED = 96 * 1024;
+// Parsers of Markdown have their bad cases: time that grows with the square of the marks in a paragraph, or with the depth of
+// lists in lists. Texts beyond what people and models write are shown as they are.
+const MAX_PARSED = 64 * 1024;
+const MAX_MARKS_PER_PARAGRAPH = 600;
+const DEEP_NESTING = /^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*){24}|^[ \t]{48,}(?:[-*+]|\d{1,9}[.)])[ \t]/;
 
 const marked = new Marked({
   gfm: true,
@@ -38,13 +41,32 @@ const marked = new Marked({
 });
 
 export function renderMarkdown(text: string): string {
-  if (text.length > MAX_PARSED) return renderPlain(text);
+  if (text.length > MAX_PARSED || !isOrdinary(text)) return renderPlain(text);
   try {
     return `<div class="md">${marked.parse(text, { async: false })}</div>`;
   } catch {
     // Nesting beyond all reason ends in a full stack; the text itself is still worth showing.
     return renderPlain(text);
   }
+}
+
+/** Whether a text is of the kind that is parsed quickly. Code in fences does not count. */
+function isOrdinary(text: string): boolean {
+  let fence: string | undefined;
+  let marks = 0;
+  for (const line of text.split("\n")) {
+    const found = /^ {0,3}(`{3,9}|~{3,9})(?![`~])/.exec(line)?.[1];
+    if (fence) {
+      if (found?.startsWith(fence)) fence = undefined;
+      continue;
+    }
+    fence = found;
+    if (line.trim() === "") marks = 0;
+    if (DEEP_NESTING.test(line)) return false;
+    for (const character of line) if ("*_~`[]<".includes(character)) marks++;
+    if (marks > MAX_MARKS_PER_PARAGRAPH) return false;
+  }
+  return true;
 }
 
 export function renderPlain(text: string): string {
