@@ -5,6 +5,12 @@ const fs = require("node:fs");
 const path = require("node:path");
 const vm = require("node:vm");
 
+// The flag that lets cached code import modules is called experimental by Node; nobody here can do anything about that.
+const { emitWarning } = process;
+process.emitWarning = (warning, ...rest) => {
+  if (!String(warning).includes("USE_MAIN_CONTEXT_DEFAULT_LOADER")) emitWarning.call(process, warning, ...rest);
+};
+
 const build = "__BUILD__";
 const modules = new Map();
 const unsaved = [];

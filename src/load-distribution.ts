@@ -7,6 +7,8 @@ import * as typebox from "typebox";
 import { KernelError, messageOf } from "../core/index.ts";
 import { compile } from "../plugins/shared/compiler.ts";
 import * as distribution from "./distribution.ts";
+import ci from "./distributions/ci.ts";
+import minimal from "./distributions/minimal.ts";
 import pi from "./distributions/pi.ts";
 import * as sdk from "./index.ts";
 import * as plugin from "./plugin.ts";
@@ -24,6 +26,8 @@ export async function loadDistribution(file: string, cwd: string): Promise<distr
       "pi-kernel/plugin": plugin,
       "pi-kernel/distribution": distribution,
       "pi-kernel/distributions/pi": { default: pi },
+      "pi-kernel/distributions/minimal": { default: minimal },
+      "pi-kernel/distributions/ci": { default: ci },
       typebox,
     },
   });

@@ -16,6 +16,8 @@ export interface BundleInput {
   bin: string;
   /** names of all chosen plugins */
   chosen: ReadonlySet<string>;
+  /** the shipped lists: names of their plugins in order */
+  lists: Record<string, readonly string[]>;
   files: PluginFiles;
   extensions: readonly DistributedExtension[];
   /** lazily loaded chunks beside the file */
@@ -24,7 +26,7 @@ export interface BundleInput {
   version: string;
 }
 
-const shippedLists = /^pi-kernel\/distributions\/[a-z]+$/;
+const shippedList = /^pi-kernel\/distributions\/([a-z]+)$/;
 const esmBanner = '#!/usr/bin/env node\nimport{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
 const cjsBanner = '#!/usr/bin/env node\nconst __moduleUrl=require("node:url").pathToFileURL(__filename).href;';
 
@@ -79,18 +81,22 @@ function extensionFile(root: string, file: string, extension: string): string {
 }
 
 /** Resolves `pi-kernel/*` and the extension packages to the sources, and lists to what was chosen of them. */
-function ownModules({ root, chosen, files }: BundleInput): Esbuild.Plugin {
+function ownModules({ root, chosen, files, lists }: BundleInput): Esbuild.Plugin {
   const entries: Record<string, string> = { "pi-kernel": "src/index.ts", "pi-kernel/plugin": "src/plugin.ts", "pi-kernel/distribution": "src/distribution.ts" };
   const compiler = join(dirname(createRequire(join(root, "package.json")).resolve("jiti/package.json")), "dist/babel.cjs");
   return {
     name: "own-modules",
     setup(build) {
       build.onResolve({ filter: /^pi-kernel(\/|$)/ }, ({ path }) => {
-        if (shippedLists.test(path)) return { path, namespace: "chosen-list" };
+        const list = shippedList.exec(path)?.[1];
+        if (list && lists[list]) return { path: list, namespace: "chosen-list" };
         const file = entries[path];
         return file ? { path: join(root, file) } : { errors: [{ text: `"${path}" is not part of pi-kernel` }] };
       });
-      build.onLoad({ filter: /.*/, namespace: "chosen-list" }, () => ({ contents: chosenList(root, chosen, files), loader: "ts", resolveDir: root }));
+      build.onLoad({ filter: /.*/, namespace: "chosen-list" }, ({ path }) => {
+        const names = (lists[path] ?? []).filter((name) => chosen.has(name));
+        return { contents: chosenList(root, names, files), loader: "ts", resolveDir: root };
+      });
       build.onResolve({ filter: /^(typebox|tapable)(\/|$)/ }, ({ path, pluginData }) =>
         pluginData?.own ? undefined : build.resolve(path, { resolveDir: root, kind: "import-statement", pluginData: { own: true } }),
       );
@@ -108,9 +114,8 @@ function ownModules({ root, chosen, files }: BundleInput): Esbuild.Plugin {
   };
 }
 
-/** A list with only the chosen plugins; each is picked out of the file that defines it. */
-function chosenList(root: string, chosen: ReadonlySet<string>, files: PluginFiles): string {
-  const names = [...files.keys()].filter((name) => chosen.has(name));
+/** A list with only the chosen plugins, in its order; each is picked out of the file that defines it. */
+function chosenList(root: string, names: readonly string[], files: PluginFiles): string {
   const used = [...new Set(names.map((name) => files.get(name) as string))];
   const modules = used.map((_, index) => `m${index}`).join(", ");
   return [

@@ -4,9 +4,12 @@ import { createRequire } from "node:module";
 import { basename, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type * as Esbuild from "esbuild";
-import { flatten, type Io, Kernel, KernelError, messageOf } from "../../core/index.ts";
+import { flatten, type Io, Kernel, KernelError, messageOf, type PluginList } from "../../core/index.ts";
 import { branding } from "../branding.ts";
 import type { Program } from "../distribution.ts";
+import ci from "../distributions/ci.ts";
+import minimal from "../distributions/minimal.ts";
+import pi from "../distributions/pi.ts";
 import { loadDistribution } from "../load-distribution.ts";
 import { bundle } from "./bundle.ts";
 import { bytesByInput, type Contents, type Manifest, modulesOf, packagesOf, renderManifest } from "./manifest.ts";
@@ -33,10 +36,12 @@ export async function buildDistribution(args: string[], io: Io, cwd: string, roo
 
   const files = await findPluginFiles(esbuild, root);
   const chosen = new Set(flatten(program.plugins).map(({ name }) => name));
+  const namesOf = (list: PluginList) => flatten(list).map(({ name }) => name);
+  const lists = { pi: namesOf(pi), minimal: namesOf(minimal), ci: namesOf(ci) };
   const { name: bin, version } = program.branding;
   const make = async (format: "esm" | "cjs") => {
     try {
-      return await bundle({ esbuild, root, file: path, out: target, bin, chosen, files, extensions: program.extensions, chunks, format, version });
+      return await bundle({ esbuild, root, file: path, out: target, bin, chosen, lists, files, extensions: program.extensions, chunks, format, version });
     } catch (error) {
       throw new KernelError("E_USAGE", `${basename(path)} cannot be built: ${firstComplaint(error)}`);
     }

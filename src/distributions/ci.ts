@@ -1,0 +1,35 @@
+/** For pipelines: one answer as text or JSON, and tools that change nothing. */
+import type { PluginList } from "../../core/index.ts";
+import { piDialect } from "../../plugins/dialects/pi.ts";
+import extensions from "../../plugins/extensions/index.ts";
+import faults from "../../plugins/faults/index.ts";
+import loader from "../../plugins/loader/index.ts";
+import models from "../../plugins/models/index.ts";
+import print from "../../plugins/print/index.ts";
+import { offline } from "../../plugins/providers/offline.ts";
+import { scripted } from "../../plugins/providers/scripted.ts";
+import resources from "../../plugins/resources/index.ts";
+import retry from "../../plugins/retry/index.ts";
+import session from "../../plugins/session/index.ts";
+import settings from "../../plugins/settings/index.ts";
+import skills from "../../plugins/skills/index.ts";
+import slashCommands from "../../plugins/slash-commands/index.ts";
+import systemPrompt from "../../plugins/system-prompt/index.ts";
+import templates from "../../plugins/templates/index.ts";
+import { active } from "../../plugins/tools/active.ts";
+import { find } from "../../plugins/tools/find.ts";
+import { grep } from "../../plugins/tools/grep.ts";
+import { images } from "../../plugins/tools/images.ts";
+import { ls } from "../../plugins/tools/ls.ts";
+import { read } from "../../plugins/tools/read.ts";
+import trust from "../../plugins/trust/index.ts";
+
+const ci: PluginList = [
+  [faults, settings, trust, resources, loader],
+  [session, models, offline, scripted, retry],
+  [read, grep, find, ls, active, images, systemPrompt],
+  [slashCommands, skills, templates, extensions],
+  [piDialect, print],
+];
+
+export default ci;
