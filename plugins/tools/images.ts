@@ -1,5 +1,5 @@
 /** Images that enter the conversation with a prompt or a tool's result are made to fit, once. */
-import { definePlugin, type ImageContent, type PluginKernel, Stage, type UserContent } from "../../core/index.ts";
+import { definePlugin, type ImageContent, type PluginKernel, type PromptDraft, Stage, type ToolOutcome, type UserContent } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
 import { detectImage, HEAD_BYTES } from "./shared/image-info.ts";
 import { defaultLimits, limitsOf, type Processed, toContent } from "./shared/images.ts";
@@ -8,20 +8,26 @@ export const images = definePlugin({
   name: "images",
   apply(kernel) {
     // After everybody who may change text and images.
-    kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, async (draft) => {
-      if (draft.images.length === 0) return;
-      const processed = await Promise.all(draft.images.map((image) => madeToFit(kernel, image)));
-      const hints = processed.flatMap(({ hints }) => hints);
-      draft.images = processed.flatMap(({ image }) => (image ? [image] : []));
-      if (hints.length > 0) draft.text = [draft.text, ...hints].filter((line) => line !== "").join("\n");
+    kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, (draft) => {
+      if (draft.images.length > 0) return fitPrompt(kernel, draft);
     });
-    kernel.hooks.toolResult.tap({ name: "images", stage: Stage.wire }, async (outcome) => {
-      if (!outcome.content.some(({ type }) => type === "image")) return;
-      const blocks = await Promise.all(outcome.content.map((block) => (block.type === "image" ? withHints(kernel, block) : [block])));
-      return { ...outcome, content: blocks.flat() };
+    kernel.hooks.toolResult.tap({ name: "images", stage: Stage.wire }, (outcome) => {
+      if (outcome.content.some(({ type }) => type === "image")) return fitResult(kernel, outcome);
     });
   },
 });
+
+async function fitPrompt(kernel: PluginKernel, draft: PromptDraft): Promise<void> {
+  const processed = await Promise.all(draft.images.map((image) => madeToFit(kernel, image)));
+  const hints = processed.flatMap(({ hints }) => hints);
+  draft.images = processed.flatMap(({ image }) => (image ? [image] : []));
+  if (hints.length > 0) draft.text = [draft.text, ...hints].filter((line) => line !== "").join("\n");
+}
+
+async function fitResult(kernel: PluginKernel, outcome: ToolOutcome): Promise<ToolOutcome> {
+  const blocks = await Promise.all(outcome.content.map((block) => (block.type === "image" ? withHints(kernel, block) : [block])));
+  return { ...outcome, content: blocks.flat() };
+}
 
 /** What a tool gave is kept if nothing can be done about it. */
 async function withHints(kernel: PluginKernel, block: ImageContent): Promise<UserContent[]> {
