@@ -1,18 +1,31 @@
 /** JSON mode: the session's header, then its events as JSON lines, until the prompts are done. */
+import { Type } from "typebox";
 import { definePlugin, type Io, messageOf, type PluginKernel, Stage } from "../../core/index.ts";
 import type {} from "../session/contract.ts";
 import { chosenDialect, chosenUpdates } from "../shared/frames/choice.ts";
 import { EventFrames } from "../shared/frames/events.ts";
 import { recordFrame } from "../shared/frames/serialize.ts";
 import { FrameWriter } from "../shared/frames/writer.ts";
+import { eventSchema } from "../shared/schemas.ts";
 import { collectPrompts, runPrompt } from "./prompts.ts";
 
 export const jsonTransport = definePlugin({
   name: "transport:json",
   apply(kernel) {
     kernel.registry("transports").add({ name: "json", mode: "json", serve: (io) => serve(kernel, io) });
+    kernel.registry("events").add({ name: "session", schema: headerSchema });
   },
 });
+
+/** The first record. */
+const headerSchema = () =>
+  eventSchema("session", {
+    version: Type.Integer(),
+    id: Type.String(),
+    timestamp: Type.String(),
+    cwd: Type.String(),
+    parentSession: Type.Optional(Type.String()),
+  });
 
 async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   const dialect = chosenDialect(kernel);
