@@ -18,6 +18,20 @@ const rpc = definePlugin({
       return connection;
     };
     kernel.registry("transports").add({ name: MODE, mode: MODE, serve: (io: Io) => connect().serve(io) });
+    kernel.registry("commands").add({
+      name: "extension_ui_response",
+      lane: "immediate",
+      silent: true,
+      // Anything goes: a wrong answer settles its dialog to the default, and nobody is told.
+      params: () =>
+        Type.Object({
+          id: Type.Optional(Type.Unknown()),
+          value: Type.Optional(Type.Unknown()),
+          confirmed: Type.Optional(Type.Unknown()),
+          cancelled: Type.Optional(Type.Unknown()),
+        }),
+      run: ({ id, ...answer }) => connection?.ui.answer(String(id), answer),
+    });
     kernel.registry("flags").add({
       name: "rpc-seq",
       type: "boolean",
@@ -33,30 +47,15 @@ const rpc = definePlugin({
   },
 });
 
-/** The client's side of the kernel: services, taps, and the records that answer us. */
+/** The client's side of the kernel: services and taps. */
 function join(kernel: PluginKernel): Connection {
   const connection = new Connection(kernel);
   const { out, ui, history } = connection;
   kernel.provide("wire", out);
   kernel.provide("ui", ui);
   connection.join();
-  const commands = kernel.registry("commands");
-  commands.add({
-    name: "extension_ui_response",
-    lane: "immediate",
-    silent: true,
-    // Anything goes: a wrong answer settles its dialog to the default, and nobody is told.
-    params: () =>
-      Type.Object({
-        id: Type.Optional(Type.Unknown()),
-        value: Type.Optional(Type.Unknown()),
-        confirmed: Type.Optional(Type.Unknown()),
-        cancelled: Type.Optional(Type.Unknown()),
-      }),
-    run: ({ id, ...answer }) => ui.answer(String(id), answer),
-  });
   if (history) {
-    commands.add({
+    kernel.registry("commands").add({
       name: "resume_events",
       params: () => Type.Object({ after: Type.Integer({ minimum: 0, expected: "a number" }) }),
       result: () => Type.Object({ from: Type.Integer(), to: Type.Integer() }),
