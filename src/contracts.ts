@@ -1,0 +1,20 @@
+/** What each feature tells the others: its types, and what it adds to services, registries, events and options. */
+export type * as compaction from "../plugins/compaction/contract.ts";
+export type * as extensions from "../plugins/extensions/contract.ts";
+export type * as hostTools from "../plugins/host-tools/contract.ts";
+export type * as loader from "../plugins/loader/contract.ts";
+export type * as models from "../plugins/models/contract.ts";
+export type * as packages from "../plugins/packages/contract.ts";
+export type * as print from "../plugins/print/contract.ts";
+export type * as process from "../plugins/process/contract.ts";
+export type * as resources from "../plugins/resources/contract.ts";
+export type * as retry from "../plugins/retry/contract.ts";
+export type * as rpc from "../plugins/rpc/contract.ts";
+export type * as session from "../plugins/session/contract.ts";
+export type * as settings from "../plugins/settings/contract.ts";
+export type * as skills from "../plugins/skills/contract.ts";
+export type * as streamRules from "../plugins/stream-rules/contract.ts";
+export type * as systemPrompt from "../plugins/system-prompt/contract.ts";
+export type * as todos from "../plugins/todos/contract.ts";
+export type * as tools from "../plugins/tools/contract.ts";
+export type * as userBash from "../plugins/user-bash/contract.ts";
