@@ -1,0 +1,117 @@
+/** A request in Anthropic's words, with the marks that let its beginning be cached. */
+import type { Anthropic as Sdk } from "@anthropic-ai/sdk";
+import type { AssistantContent, LlmMessage, ModelRequest, ToolResultMessage, UserContent } from "../../core/index.ts";
+import type { Environment } from "./shared/environment.ts";
+import { effortOf } from "./shared/thinking.ts";
+
+type Payload = Sdk.Messages.MessageCreateParamsStreaming;
+type Message = Sdk.Messages.MessageParam & { content: Sdk.Messages.ContentBlockParam[] };
+type Mark = Sdk.Messages.CacheControlEphemeral;
+
+export const callIds = { longest: 64, forbidden: /[^a-zA-Z0-9_-]/g };
+
+/** What must remain for the answer when a budget for thinking is taken off. */
+const ANSWER_TOKENS = 1024;
+const SMALLEST_BUDGET = 1024;
+/** Older models count the room for the answer against the window, so it is not made larger than useful. */
+const OLDER_OUTPUT = 32_000;
+
+export function anthropicPayload(request: ModelRequest, environment: Environment): Payload {
+  const { model, systemPrompt, tools } = request;
+  const mark: Mark | undefined = request.cache === false ? undefined : { type: "ephemeral", ...(environment.longCache && { ttl: "1h" }) };
+  const messages = toMessages(request.messages);
+  if (mark) markEnds(messages, mark);
+  const thinking = thinkingOf(request, environment);
+  return {
+    ...model.samplingParams,
+    model: model.id,
+    max_tokens: maxTokensOf(request),
+    ...(systemPrompt && { system: [{ type: "text", text: systemPrompt, ...(mark && { cache_control: mark }) }] }),
+    messages,
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters }, index) => ({
+        name,
+        description,
+        input_schema: parameters as Sdk.Messages.Tool.InputSchema,
+        ...(mark && index === tools.length - 1 && { cache_control: mark }),
+      })),
+    }),
+    ...thinking,
+    // Thinking models accept no other temperature than their own.
+    ...(request.temperature !== undefined && !thinking && { temperature: request.temperature }),
+    stream: true,
+  };
+}
+
+/** Models whose map names efforts decide themselves how much to think; the others are given a budget. */
+function isAdaptive({ model }: ModelRequest): boolean {
+  const format = model.compat?.thinkingFormat;
+  if (format === "adaptive" || format === "budget") return format === "adaptive";
+  return Object.values(model.thinkingLevelMap ?? {}).some((value) => typeof value === "string");
+}
+
+function maxTokensOf(request: ModelRequest): number {
+  const { model } = request;
+  const usual = model.reasoning && isAdaptive(request) ? model.maxTokens : Math.min(model.maxTokens, OLDER_OUTPUT);
+  return Math.min(request.maxTokens ?? usual, model.maxTokens || Number.MAX_SAFE_INTEGER);
+}
+
+function thinkingOf(request: ModelRequest, environment: Environment): Pick<Payload, "thinking" | "output_config"> | undefined {
+  const { model, thinkingLevel } = request;
+  if (!model.reasoning) return undefined;
+  const effort = effortOf(model, thinkingLevel);
+  if (thinkingLevel === "off") return effort === "disabled" ? { thinking: { type: "disabled" } } : undefined;
+  if (isAdaptive(request))
+    return { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: effort as Sdk.Messages.OutputConfig["effort"] } };
+  const budget = Math.min(environment.budget(thinkingLevel), maxTokensOf(request) - ANSWER_TOKENS);
+  return budget < SMALLEST_BUDGET ? undefined : { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+/** The results of one answer are one message; all else keeps its own. */
+function toMessages(messages: readonly LlmMessage[]): Message[] {
+  const result: Message[] = [];
+  let results: Message | undefined;
+  for (const message of messages) {
+    if (message.role === "toolResult") {
+      if (!results) {
+        results = { role: "user", content: [] };
+        result.push(results);
+      }
+      results.content.push(toResult(message));
+      continue;
+    }
+    results = undefined;
+    if (message.role === "user") result.push({ role: "user", content: toContent(message.content as UserContent[]) });
+    else result.push({ role: "assistant", content: message.content.map(toBlock) });
+  }
+  return result;
+}
+
+function toBlock(block: AssistantContent): Sdk.Messages.ContentBlockParam {
+  if (block.type === "text") return { type: "text", text: block.text };
+  if (block.type === "toolCall") return { type: "tool_use", id: block.id, name: block.name, input: block.arguments };
+  if (block.redacted) return { type: "redacted_thinking", data: block.thinkingSignature ?? "" };
+  // Without its signature the API would refuse it.
+  if (!block.thinkingSignature) return { type: "text", text: block.thinking };
+  return { type: "thinking", thinking: block.thinking, signature: block.thinkingSignature };
+}
+
+function toResult({ toolCallId, content, isError }: ToolResultMessage): Sdk.Messages.ToolResultBlockParam {
+  return { type: "tool_result", tool_use_id: toolCallId, content: toContent(content), ...(isError && { is_error: true }) };
+}
+
+function toContent(content: readonly UserContent[]): (Sdk.Messages.TextBlockParam | Sdk.Messages.ImageBlockParam)[] {
+  return content.map((block) =>
+    block.type === "text"
+      ? { type: "text", text: block.text }
+      : { type: "image", source: { type: "base64", media_type: block.mimeType as Sdk.Messages.Base64ImageSource["media_type"], data: block.data } },
+  );
+}
+
+/** Marks the two newest messages from the user's side: the newer writes the cache, the older finds what the request before wrote. */
+function markEnds(messages: Message[], mark: Mark): void {
+  for (const message of messages.filter(({ role }) => role === "user").slice(-2)) {
+    const last = message.content.at(-1);
+    if (last) message.content[message.content.length - 1] = { ...(last as Sdk.Messages.TextBlockParam), cache_control: mark };
+  }
+}

@@ -1,0 +1,56 @@
+/** What to tell about a failed request: the server's own words, and never a secret. */
+import type { Refusal } from "./network.ts";
+
+const LONGEST = 8000;
+const HIDDEN = "[secret]";
+/** Shorter values are no secrets but place-holders, and would mask ordinary words. */
+const SHORTEST_SECRET = 8;
+
+/** `529 {"type":"error",…}`: status and body, with the request's id if the body does not have it. */
+export function refusalText({ status, headers, body }: Refusal): string {
+  const text = compact(body).slice(0, LONGEST) || "without a body";
+  const id = headers["request-id"] ?? headers["x-request-id"] ?? headers["apim-request-id"];
+  return `${status} ${text}${id && !text.includes(id) ? ` (request id ${id})` : ""}`;
+}
+
+/** An error of the SDK or of the network, with its causes. */
+export function errorText(error: unknown): string {
+  const body = (error as { error?: unknown } | undefined)?.error;
+  if (body && typeof body === "object") return withId(JSON.stringify(body).slice(0, LONGEST), error);
+  const parts: string[] = [];
+  for (let cause: unknown = error; cause && parts.length < 5; cause = (cause as { cause?: unknown }).cause) {
+    const text = cause instanceof Error ? messageWithCode(cause) : String(cause);
+    const plain = text.replace(/\.$/, "");
+    if (plain && !parts.some((part) => part.includes(plain))) parts.push(plain);
+  }
+  return parts.join(": ").slice(0, LONGEST) || "The request failed for an unknown reason";
+}
+
+export function hideSecrets(text: string, secrets: Iterable<string | undefined>): string {
+  let result = text;
+  // The longest first: one secret may contain another.
+  const known = [...new Set(secrets)].filter((secret): secret is string => secret !== undefined && secret.length >= SHORTEST_SECRET);
+  for (const secret of known.sort((a, b) => b.length - a.length)) {
+    for (const form of new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])) result = result.replaceAll(form, HIDDEN);
+  }
+  return result;
+}
+
+function messageWithCode(error: Error): string {
+  const { code } = error as { code?: unknown };
+  // Failed connections to several addresses have an empty message and a code.
+  return error.message || (typeof code === "string" ? code : error.name);
+}
+
+function withId(text: string, error: unknown): string {
+  const id = (error as { requestID?: unknown }).requestID;
+  return typeof id === "string" && !text.includes(id) ? `${text} (request id ${id})` : text;
+}
+
+function compact(body: string): string {
+  try {
+    return JSON.stringify(JSON.parse(body));
+  } catch {
+    return body.trim();
+  }
+}

@@ -1,0 +1,50 @@
+/** A client of OpenAI's SDK for one request: OpenAI itself, Azure, or a server that speaks like them. */
+import type { OpenAI } from "openai";
+import type { Auth } from "../../models/contract.ts";
+import { hostOf, isAzureHost } from "./compat.ts";
+import type { Environment } from "./environment.ts";
+import type { Address } from "./exchange.ts";
+
+export async function openaiClient({ baseUrl, headers, fetch }: Address, environment: Environment): Promise<OpenAI> {
+  const { OpenAI } = await import("openai");
+  const version = isAzure(baseUrl) ? environment.env("AZURE_OPENAI_API_VERSION") : undefined;
+  return new OpenAI({
+    baseURL: isAzure(baseUrl) ? azureAddress(baseUrl) : baseUrl,
+    // The headers carry the credential; the SDK looks for none of its own.
+    apiKey: "in-headers",
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    timeout: 2 ** 31 - 1,
+    logLevel: "off",
+    defaultHeaders: headers,
+    ...(version && { defaultQuery: { "api-version": version } }),
+    fetch,
+  });
+}
+
+/** How the key is sent. */
+export function keyHeaders(auth: Auth, baseUrl: string): Record<string, string | null> {
+  if (auth.apiKey === undefined) return { authorization: null };
+  if (isAzure(baseUrl)) return { authorization: null, "api-key": auth.apiKey };
+  return { authorization: `Bearer ${auth.apiKey}` };
+}
+
+/** The name of the deployment, where it differs from the model's: `model=deployment,…`. */
+export function deploymentOf(modelId: string, baseUrl: string, environment: Environment): string {
+  if (!isAzure(baseUrl)) return modelId;
+  const pairs = (environment.env("AZURE_OPENAI_DEPLOYMENT_NAME_MAP") ?? "").split(",").map((pair) => pair.split("=").map((part) => part.trim()));
+  return pairs.find(([name]) => name === modelId)?.[1] || modelId;
+}
+
+function isAzure(baseUrl: string): boolean {
+  return isAzureHost(hostOf(baseUrl));
+}
+
+/** The bare address of a resource gets the path of the API. */
+function azureAddress(baseUrl: string): string {
+  const url = new URL(baseUrl);
+  if (/^\/(openai\/?)?$/.test(url.pathname)) url.pathname = "/openai/v1";
+  return url.href.replace(/\/$/, "");
+}

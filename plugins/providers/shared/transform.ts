@@ -1,0 +1,119 @@
+/** A conversation as a certain model may read it: what another model thought or called, what broke off, and what it cannot see. */
+import { createHash } from "node:crypto";
+import type { AssistantContent, AssistantMessage, LlmMessage, Model, ToolCall, ToolResultMessage, UserContent } from "../../../core/index.ts";
+
+export interface Limits {
+  /** longest id of a tool call, and what it may be made of */
+  callIds: { longest: number; forbidden: RegExp };
+  blockImages?: boolean;
+}
+
+const BLOCKED = "Image reading is disabled.";
+const UNSEEN = "[An image was left out: this model cannot see images.]";
+const INTERRUPTED = "The call was interrupted: there is no result.";
+const SILENT = "(no output)";
+
+/**
+ * Ready to be spelled in a wire format: each tool call has its result directly behind it, nothing is empty, thinking is the target's own.
+ * What comes out for a message does not depend on what follows it, but for results: request n is the beginning of request n + 1.
+ */
+export function prepareMessages(messages: readonly LlmMessage[], model: Model, limits: Limits): LlmMessage[] {
+  const prepared: LlmMessage[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "user") {
+      const content = visible(typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content, model, limits);
+      if (content.length > 0) prepared.push({ ...message, content });
+    } else if (message.role === "assistant") {
+      const content = assistantContent(message, model, limits);
+      if (content.length === 0) continue;
+      prepared.push({ ...message, content });
+      const calls = content.filter((block): block is ToolCall => block.type === "toolCall");
+      if (calls.length > 0) prepared.push(...resultsOf(calls, following(messages, index), model, limits));
+    }
+  }
+  return prepared;
+}
+
+/** Takes away halves of surrogate pairs: they are no text, and servers refuse them. */
+export function cleanText(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, "");
+}
+
+/** The id as the target takes it. Equal ids stay equal, different ones different. */
+export function callId(id: string, { longest, forbidden }: Limits["callIds"]): string {
+  // Some programs keep a second id behind a bar.
+  const [first = ""] = id.split("|");
+  const clean = first.replace(forbidden, "_");
+  if (clean === first && clean.length > 0 && clean.length <= longest) return clean;
+  const mark = createHash("sha256").update(id).digest("hex").slice(0, Math.min(9, longest));
+  return clean.slice(0, longest - mark.length) + mark;
+}
+
+function assistantContent(message: AssistantMessage, model: Model, limits: Limits): AssistantContent[] {
+  const isOwn = message.model === model.id && message.provider === model.provider && message.api === model.api;
+  const isBroken = message.stopReason === "error" || message.stopReason === "aborted";
+  const lastWord = message.content.findLastIndex(({ type }) => type !== "thinking");
+  return message.content.flatMap((block, index): AssistantContent[] => {
+    if (block.type === "thinking") {
+      // Thinking that broke off has no signature or nothing that follows from it, and cannot be shown again.
+      if (isBroken && (!block.thinkingSignature || index > lastWord)) return [];
+      if (isOwn) return block.thinkingSignature || block.thinking.trim() ? [{ ...block, thinking: cleanText(block.thinking) }] : [];
+      return block.redacted || !block.thinking.trim() ? [] : [{ type: "text", text: cleanText(block.thinking) }];
+    }
+    if (block.type === "text") {
+      if (!block.text.trim()) return [];
+      const { textSignature, ...plain } = block;
+      return [{ ...plain, text: cleanText(block.text), ...(isOwn && textSignature && { textSignature }) }];
+    }
+    const { thoughtSignature, ...call } = block;
+    return [
+      { ...call, id: callId(call.id, limits.callIds), arguments: cleanJson(call.arguments ?? {}), ...(isOwn && thoughtSignature && { thoughtSignature }) },
+    ];
+  });
+}
+
+/** The results between an answer and the next one. */
+function following(messages: readonly LlmMessage[], index: number): ToolResultMessage[] {
+  const results: ToolResultMessage[] = [];
+  for (let at = index + 1; at < messages.length; at++) {
+    const message = messages[at] as LlmMessage;
+    if (message.role === "assistant") break;
+    if (message.role === "toolResult") results.push(message);
+  }
+  return results;
+}
+
+/** One result per call, in the order of the calls. Results of nothing are left out. */
+function resultsOf(calls: readonly ToolCall[], results: readonly ToolResultMessage[], model: Model, limits: Limits): ToolResultMessage[] {
+  return calls.map((call): ToolResultMessage => {
+    const found = results.find(({ toolCallId }) => callId(toolCallId, limits.callIds) === call.id);
+    if (!found) {
+      const content: UserContent[] = [{ type: "text", text: INTERRUPTED }];
+      return { role: "toolResult", toolCallId: call.id, toolName: call.name, content, isError: true, timestamp: 0 };
+    }
+    const content = visible(found.content, model, limits);
+    return { ...found, toolCallId: call.id, content: content.length > 0 ? content : [{ type: "text", text: SILENT }] };
+  });
+}
+
+/** Content that the model can see; neighbouring notes about images become one. */
+function visible(content: readonly UserContent[], model: Model, { blockImages }: Limits): UserContent[] {
+  const note = blockImages ? BLOCKED : model.input.includes("image") ? undefined : UNSEEN;
+  const seen: UserContent[] = [];
+  let isNoted = false;
+  for (const block of content) {
+    if (block.type === "text") {
+      if (block.text.trim()) seen.push({ ...block, text: cleanText(block.text) });
+    } else if (!note) seen.push(block);
+    else if (!isNoted) seen.push({ type: "text", text: note });
+    isNoted = block.type === "image";
+  }
+  return seen;
+}
+
+function cleanJson<T>(value: T): T {
+  if (typeof value === "string") return cleanText(value) as T;
+  if (Array.isArray(value)) return value.map(cleanJson) as T;
+  if (!value || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, cleanJson(member)])) as T;
+}
