@@ -185,8 +185,9 @@ describe("ending", () => {
     const { cwd, env, args } = preparePlaces({ script: { responses: [{ text: Array(3000).fill("many words ".repeat(50)) }] } });
     const child = spawn(process.execPath, [programPath, "--mode", "rpc", ...args], { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
     onTestFinished(() => void child.kill("SIGKILL"));
-    child.stdout.pause();
     child.stdin.write('{"type":"prompt","message":"go"}\n');
+    // There is something to read, and nobody does.
+    await once(child.stdout, "readable");
     await new Promise((resolve) => setTimeout(resolve, 500));
     child.stdin.end();
     const [status] = await once(child, "exit");
