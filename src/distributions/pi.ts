@@ -14,6 +14,7 @@ import packages from "../../plugins/packages/index.ts";
 import print from "../../plugins/print/index.ts";
 import prompting from "../../plugins/prompting/index.ts";
 import catalog from "../../plugins/providers/catalog/index.ts";
+import wireApis from "../../plugins/providers/index.ts";
 import { offline } from "../../plugins/providers/offline.ts";
 import { scripted } from "../../plugins/providers/scripted.ts";
 import resources from "../../plugins/resources/index.ts";
@@ -47,6 +48,7 @@ const pi: PluginList = [
   session,
   models,
   catalog,
+  wireApis,
   offline,
   scripted,
   retry,
