@@ -11,6 +11,7 @@ import { exportPage } from "../../plugins/export-html/export.ts";
 import { fileSource } from "../../plugins/export-html/source.ts";
 import { PageFile } from "../../plugins/export-html/target.ts";
 import { chromiumPath, launchChromium, noChromium } from "../helpers/chromium.ts";
+import { runPi } from "../helpers/pi.ts";
 import { hostileSession, longSession, readableSession } from "./export-html.session.ts";
 
 // What runs inside of the page; the project itself is not compiled for browsers.
@@ -91,6 +92,19 @@ describe.skipIf(!chromiumPath)(`the exported page${chromiumPath ? "" : ` (${noCh
     expect(await page.locator(".tool.failed .stat").textContent()).toBe("failed · 3 lines");
     expect(await visibleText(page, `${entry(ids.secondQuestion)} .label`)).toBe("second try");
     expect(await visibleText(page, "#totals")).toMatch(/Prompts\s*3/);
+    expect(trouble).toEqual([]);
+  });
+
+  test("works the same when the built program writes it", async () => {
+    const { status } = await runPi({ cwd: folder, args: ["--export", "readable.jsonl", "built.html"] });
+    expect(status).toBe(0);
+    const { page, trouble } = await open(join(folder, "built.html"));
+    await page.fill("#search", "needle-in");
+    await page.waitForFunction(() => document.getElementById("search-status")?.textContent === "1 found");
+    await page.press("#search", "Enter");
+    await page.waitForSelector(`${entry(ids.look)} .term:visible`);
+    expect(await page.locator("#plot svg").count()).toBe(1);
+    expect(await page.locator("#tree li").count()).toBeGreaterThan(4);
     expect(trouble).toEqual([]);
   });
 

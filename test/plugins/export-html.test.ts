@@ -24,15 +24,15 @@ async function exportFile(sessionFile: string, path: string, secrets: string[] =
 
 test("secrets that the agent knows are masked wherever they stand", async () => {
   const folder = tempDir();
-  const secret = 'sk-very"secret\\key';
+  const secret = 'sk-zq9x7"secret\\key';
   const session = new SessionBuilder({ cwd: `/home/${secret}` });
   session.user(`My key is ${secret}, keep it.`);
   session.assistant(text(`\`${secret}\``), { type: "toolCall", id: "c", name: "bash", arguments: { command: `curl -H ${secret}`, [secret]: 1 } });
   session.result("c", "bash", `${secret}\n`, { details: { diff: `+ ${secret}` } });
   session.add({ type: "session_info", name: `About ${secret}` });
   const page = await exportFile(session.save(join(folder, "s.jsonl")), join(folder, "s.html"), [secret, "short"]);
-  expect(page).not.toContain("very");
-  expect(page).toContain("My key is ••••••••, keep it.");
+  expect(page.includes("zq9x7")).toBe(false);
+  expect(page.includes("My key is ••••••••, keep it.")).toBe(true);
 });
 
 test("a page is replaced as a whole, and a failure leaves the old one", async () => {
@@ -107,7 +107,7 @@ test("export_html writes the open session where it is asked to, and by its own n
   const { sessionFile } = await rpc.ask("get_state");
   const { path } = await rpc.ask("export_html");
   expect(path).toBe(join(rpc.places.cwd, `pi-session-${basename(sessionFile, ".jsonl")}.html`));
-  expect(readFileSync(path, "utf8")).toContain("An answer to show.");
+  expect(readFileSync(path, "utf8").includes("An answer to show.")).toBe(true);
   mkdirSync(join(rpc.places.cwd, "pages"));
   expect(await rpc.ask("export_html", { outputPath: "pages/one.html" })).toEqual({ path: join(rpc.places.cwd, "pages/one.html") });
   expect((await rpc.call("export_html", { outputPath: "/nowhere/at/all.html" })).error).toBe("ENOENT: no such file or directory, open '/nowhere/at/all.html'");
