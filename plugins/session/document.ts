@@ -55,14 +55,14 @@ export class SessionDocument {
     return document;
   }
 
-  /** An existing file. Throws sentences for people; the file has not been touched then. */
-  static open(path: string, options: { cwd: string; onTrouble?(error: unknown): void }): Opened {
+  /** An existing file. Throws sentences for people; the file has not been touched then. `isVisited`: it is not ours until something is written. */
+  static open(path: string, options: { cwd: string; isVisited?: boolean; onTrouble?(error: unknown): void }): Opened {
     const { header, entries, isMigrated, skipped, isTorn, lacksNewline } = loadSession(path);
     const tree = new SessionTree(header ?? newHeader({ cwd: options.cwd }), entries);
-    const condition = { isMigrated, keepsOriginal: skipped > 0, lacksNewline };
+    const condition = { isMigrated, keepsOriginal: skipped > 0, lacksNewline, isVisited: options.isVisited === true };
     const document = new SessionDocument(tree, dirname(path), (dump) => SessionFile.existing(path, dump, condition), options.onTrouble);
     if (!header) document.#file?.add(toLine(tree.header));
-    if (!header || isMigrated) document.#flush();
+    if ((!header || isMigrated) && !options.isVisited) document.#flush();
     return { document, isTorn, skipped };
   }
 

@@ -30,6 +30,14 @@ export type Dump = () => Iterable<string>;
  */
 type State = "unborn" | "absent" | "outdated" | "current";
 
+export interface FileCondition {
+  isMigrated: boolean;
+  keepsOriginal: boolean;
+  lacksNewline: boolean;
+  /** opened to be looked at: the lease waits for the first line */
+  isVisited: boolean;
+}
+
 export class SessionFile {
   readonly path: string;
   readonly #dump: Dump;
@@ -37,8 +45,8 @@ export class SessionFile {
   #lease: Lease | undefined;
   #fd: number | undefined;
   #pending: Buffer = Buffer.alloc(0);
-  /** more waits than a missing line end */
-  #hasLines = false;
+  /** something waits to be written, besides a missing line end */
+  #isBehind = false;
   /** the original is kept before it is replaced */
   #keepsOriginal = false;
 
@@ -53,12 +61,14 @@ export class SessionFile {
     return new SessionFile(path, dump, "unborn");
   }
 
-  /** An existing file. Throws `LeaseError` if somebody else writes it. */
-  static existing(path: string, dump: Dump, condition: { isMigrated: boolean; keepsOriginal: boolean; lacksNewline: boolean }): SessionFile {
+  /** An existing file. Throws `LeaseError` if somebody else writes it; a visitor finds that out when it writes itself. */
+  static existing(path: string, dump: Dump, condition: FileCondition): SessionFile {
     const file = new SessionFile(path, dump, condition.isMigrated ? "outdated" : "current");
     file.#keepsOriginal = condition.keepsOriginal;
     // Written together with the first line, so that opening a file does not change it.
     if (condition.lacksNewline) file.#pending = Buffer.from("\n");
+    if (condition.isVisited) return file;
+    file.#isBehind = condition.isMigrated;
     try {
       file.#lease = Lease.acquire(path);
     } catch (error) {
@@ -79,27 +89,29 @@ export class SessionFile {
 
   /** From now on the file is wanted; `flush` creates it. */
   create(): void {
-    if (this.#state === "unborn") this.#state = "absent";
+    if (this.#state !== "unborn") return;
+    this.#state = "absent";
+    this.#isBehind = true;
   }
 
   /** Adds a line to what is to be written. A file that is yet to be written whole takes it from the dump. */
   add(line: string): void {
+    if (this.#state === "unborn") return;
+    this.#isBehind = true;
     if (this.#state !== "current") return;
     const bytes = Buffer.from(line);
     this.#pending = this.#pending.length > 0 ? Buffer.concat([this.#pending, bytes]) : bytes;
-    this.#hasLines = true;
   }
 
   /** Hands everything to the operating system, or throws what it says; the rest is kept for the next try. */
   flush(): void {
-    if (this.#state === "unborn") return;
-    if (this.#state === "current" && !this.#hasLines) return;
-    if (this.#state !== "outdated") mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+    if (this.#state === "unborn" || !this.#isBehind) return;
+    if (this.#state === "current" && this.#isDeleted()) this.#forget();
+    if (this.#state === "absent") mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
     this.#lease ??= Lease.acquire(this.path);
-    if (this.#state === "current" && this.#isDeleted()) this.#state = "absent";
     if (this.#state === "current") this.#append();
     else this.#writeWhole(this.#state);
-    this.#hasLines = false;
+    this.#isBehind = false;
   }
 
   close(): void {
@@ -107,6 +119,12 @@ export class SessionFile {
     this.#fd = undefined;
     this.#lease?.release();
     this.#lease = undefined;
+  }
+
+  /** The file is gone, perhaps with its directory: all begins anew. */
+  #forget(): void {
+    this.close();
+    this.#state = "absent";
   }
 
   #append(): void {
@@ -120,10 +138,7 @@ export class SessionFile {
   /** Somebody removed or replaced the file under us: what we have is all there is. */
   #isDeleted(): boolean {
     if (this.#fd === undefined) return statSync(this.path, { throwIfNoEntry: false }) === undefined;
-    if (fstatSync(this.#fd).nlink > 0) return false;
-    closeSync(this.#fd);
-    this.#fd = undefined;
-    return true;
+    return fstatSync(this.#fd).nlink === 0;
   }
 
   /** Writes all lines beside the place and then puts them there at once, so that no reader and no crash sees a part. */

@@ -41,7 +41,7 @@ export function defineSessionManager(places: DefaultPlaces) {
     }
 
     static open(path: string): SessionManager {
-      return new SessionManager(SessionDocument.open(path, { cwd: places.cwd() }).document);
+      return new SessionManager(SessionDocument.open(path, { cwd: places.cwd(), isVisited: true }).document);
     }
 
     static inMemory(cwd: string = places.cwd()): SessionManager {
@@ -213,7 +213,7 @@ export function defineSessionManager(places: DefaultPlaces) {
 
     setSessionFile(path: string): void {
       this.#document.close();
-      this.#document = SessionDocument.open(path, { cwd: places.cwd() }).document;
+      this.#document = SessionDocument.open(path, { cwd: places.cwd(), isVisited: true }).document;
     }
 
     /** Gives the file free for other writers; ours, not pi's: the end of the process does the same. */

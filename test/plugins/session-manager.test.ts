@@ -66,3 +66,15 @@ it("a session manager branches in memory", () => {
   session.newSession();
   expect(session.getEntries()).toEqual([]);
 });
+
+it("a session manager looks at a session that another one writes", () => {
+  const { SessionManager } = manager();
+  const writer = SessionManager.create("/work");
+  writer.appendMessage(assistant);
+  const visitor = SessionManager.open(writer.getSessionFile() as string);
+  expect(visitor.getEntries()).toEqual(writer.getEntries());
+  writer.close();
+  visitor.appendSessionInfo("taken over");
+  expect(SessionManager.open(writer.getSessionFile() as string).getSessionName()).toBe("taken over");
+  visitor.close();
+});
