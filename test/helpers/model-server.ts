@@ -56,7 +56,7 @@ export interface ServerAnswer {
   /** CRLF instead of LF */
   crlf?: boolean;
   /** Stops after this many frames and does … */
-  after?: { frames: number; then: "disconnect" | "end" | "hang" | { error: unknown } | { keepAlive: number } };
+  after?: { frames: number; next: "disconnect" | "end" | "hang" | { error: unknown } | { keepAlive: number } };
   /** takes the request and never says anything */
   silent?: boolean;
 }
@@ -181,18 +181,18 @@ export class ModelServer {
   }
 
   async #end({ after }: ServerAnswer, request: ServerRequest, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const then = after?.then ?? "end";
-    if (then === "end") response.end();
-    else if (then === "disconnect") {
+    const next = after?.next ?? "end";
+    if (next === "end") response.end();
+    else if (next === "disconnect") {
       // What was written goes out first, then the connection breaks.
       await sleep(20, undefined, { signal });
       response.destroy();
-    } else if (then === "hang") return;
-    else if ("error" in then) response.end(errorFrame(request.wire, then.error));
+    } else if (next === "hang") return;
+    else if ("error" in next) response.end(errorFrame(request.wire, next.error));
     else {
       while (!response.destroyed && !signal.aborted) {
         response.write(keepAlive(request.wire));
-        await sleep(then.keepAlive, undefined, { signal });
+        await sleep(next.keepAlive, undefined, { signal });
       }
     }
   }
@@ -225,7 +225,7 @@ function keepAlive(wire: WireFormat): string {
 function errorFrame(wire: WireFormat, error: unknown): string {
   if (wire === "anthropic-messages") return frameText({ type: "error", error }, wire);
   if (wire === "openai-completions") return frameText({ error }, wire);
-  return frameText({ type: "error", ...(error as object) }, wire);
+  return frameText({ ...(error as object), type: "error" }, wire);
 }
 
 function parsed(raw: string): unknown {
