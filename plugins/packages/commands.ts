@@ -73,6 +73,7 @@ async function runInstall(kernel: PluginKernel, args: string[], io: Io, shop: (i
     return items.with(index, typeof items[index] === "string" ? stored : { ...(items[index] as PackageEntry), source: stored });
   });
   io.stdout.write(`Installed ${given}\n`);
+  if (scope === "project") io.stderr.write("It loads where this project is trusted (--approve).\n");
   return 0;
 }
 

@@ -351,7 +351,7 @@ test("a real package from the registry: its commands come over RPC, and go when 
   expect((await commands()).filter(({ source: kind }) => kind === "extension").map(({ name }) => name)).toContain("agents");
   expect((await runPi({ home: place, cwd, env, args: ["remove", source] })).status).toBe(0);
   expect(await commands()).toEqual([]);
-});
+}, 240_000);
 
 const command = (name: string) => `export default (pi) => pi.registerCommand(${JSON.stringify(name)}, { description: "x", handler: async () => {} });\n`;
 
