@@ -113,6 +113,18 @@ test("export_html writes the open session where it is asked to, and by its own n
   expect((await rpc.call("export_html", { outputPath: "/nowhere/at/all.html" })).error).toBe("ENOENT: no such file or directory, open '/nowhere/at/all.html'");
 });
 
+test("keys from the environment and from auth.json do not get into the page", async () => {
+  const rpc = startRpc({
+    env: { OPENAI_API_KEY: "sk-from-environment-1" },
+    agentFiles: { "auth.json": JSON.stringify({ anthropic: { type: "api_key", key: "sk-from-a-file-2" } }) },
+    script: { responses: ["You said sk-from-environment-1."] },
+  });
+  await rpc.prompt("My keys are sk-from-environment-1 and sk-from-a-file-2.");
+  const page = readFileSync((await rpc.ask("export_html")).path, "utf8");
+  expect(page.match(/sk-from-[\w-]+/g)).toBeNull();
+  expect(page.includes("My keys are •••••••• and ••••••••.")).toBe(true);
+});
+
 test("a session in memory can be exported, also while the model answers", async () => {
   const rpc = startRpc({ args: ["--no-session"], script: { responses: ["First.", { text: ["Second", " answer"], hang: true }] } });
   await rpc.prompt("One");
