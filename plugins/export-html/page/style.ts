@@ -174,7 +174,7 @@ kbd { padding: .1rem .4rem; border: 1px solid var(--line); border-bottom-width: 
 @media print {
   :root, :root[data-theme], :root:not([data-theme="light"]) { color-scheme: light; ${light} --bg: #fff; }
   .bar, #side, .choice .step, .copy, .anchor, .skip, dialog { display: none !important; }
-  body { font-size: 10pt; } main { max-width: none !important; left: 0 !important; padding: 0; } .head { padding-top: 0; }
+  html { font-size: 10pt; } main { max-width: none !important; left: 0 !important; padding: 0; } .head { padding-top: 0; }
   .code, .diff, .term { white-space: pre-wrap; overflow: visible; border: 1px solid var(--line); } .diff code { min-width: 0; } .diff span { white-space: pre-wrap; }
   .tool, .entry.user { break-inside: avoid-page; } .tool[open] { break-inside: auto; } h1, h3, h4, .entry > header { break-after: avoid; } .entry.target { animation: none; }
 }
