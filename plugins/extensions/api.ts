@@ -102,7 +102,14 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
         kernel.service("session").appendAnnounced({ type: "custom", customType, ...(data !== undefined && { data }) });
       });
     },
-    setSessionName: (name) => acting("setSessionName", () => kernel.service("session").setName(String(name))),
+    setSessionName: (name) =>
+      acting("setSessionName", () =>
+        kernel.service("session").setName(
+          String(name)
+            .replace(/\s*[\r\n]+\s*/g, " ")
+            .trim(),
+        ),
+      ),
     getSessionName: () => acting("getSessionName", () => kernel.service("session").name()),
     setLabel: (entryId, label) => acting("setLabel", () => kernel.service("session").setLabel(entryId, label)),
     exec(command, args, options) {

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { parse as parseYaml } from "yaml";
 import type { AgentMessage, AssistantMessage } from "../../../core/index.ts";
 import type { SessionEntry } from "../../session/contract.ts";
+import { defineSessionManager } from "../../session/manager.ts";
 import { calculateContextTokens, convertToLlm, estimateTokens, serializeConversation } from "../../shared/conversation.ts";
 import { splitFrontmatter } from "../../shared/frontmatter.ts";
 import { buildSessionContext, contextEntries, entryMessage } from "../../shared/session-context.ts";
@@ -14,7 +15,6 @@ import type { Instance } from "../instance.ts";
 import { createModelRegistry } from "../model-registry.ts";
 import type { Runtime } from "../runtime.ts";
 import * as components from "./components.ts";
-import { createSessionManagerClass } from "./session-manager.ts";
 import { createSettingsManagerClass } from "./settings-manager.ts";
 import * as theme from "./theme.ts";
 import { unavailable } from "./unavailable.ts";
@@ -53,7 +53,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
     isLsToolResult: isResultOf("ls"),
 
     // conversations and sessions
-    SessionManager: createSessionManagerClass(agentDir),
+    SessionManager: defineSessionManager({ agentDir, cwd: () => runtime.cwd }),
     buildSessionContext,
     buildContextEntries: (entries: SessionEntry[]) => contextEntries(entries),
     sessionEntryToContextMessages: (entry: SessionEntry) => [entryMessage(entry)].filter((message) => message !== undefined),

@@ -1,0 +1,178 @@
+/** Extensions that misbehave: nothing they do ends the program, and every failure is told once, to the right address. */
+import { describe, expect, test } from "vitest";
+import { answers, command, error, errors, extensionList, notice, startWith, toolResults } from "../extensions/helpers.ts";
+
+const impatient = { agentFiles: { "settings.json": JSON.stringify({ extensionsDeadlineMs: 300 }) } };
+const callsTool = (name: string, args: object = {}) => ({ responses: [{ toolCalls: [{ name, arguments: args }] }, "done"], repeat: true });
+
+describe("handlers", () => {
+  test("a handler that throws is reported and the agent goes on", async () => {
+    const rpc = startWith({
+      "bad.ts": `export default (pi: any) => { pi.on("agent_start", () => { throw new Error("sync"); }); pi.on("turn_end", async () => { throw "text"; }); pi.on("message_end", () => ({ message: { role: "user" } })); pi.on("context", () => ({ messages: 5 })); };`,
+      "good.ts": `export default (pi: any) => pi.on("agent_start", (_: any, ctx: any) => ctx.ui.notify("still"));`,
+    });
+    expect(answers(await rpc.prompt("hi"))).toEqual(["fine"]);
+    await notice(rpc, "still");
+    const reported = errors(rpc).map(({ event, error: text }) => [event, text]);
+    expect(reported).toContainEqual(["agent_start", "sync"]);
+    expect(reported).toContainEqual(["turn_end", "text"]);
+    expect(reported.find(([event]) => event === "context")?.[1]).toContain("not an array");
+    expect(reported.find(([event]) => event === "message_end")?.[1]).toContain("role");
+  });
+
+  test("a guard that throws or hangs blocks the tool", async () => {
+    const throwing = startWith(
+      { "g.ts": `export default (pi: any) => pi.on("tool_call", () => { throw new Error("guard broke"); });` },
+      { script: callsTool("ls") },
+    );
+    expect(toolResults(await throwing.prompt("go"))[0]).toMatchObject({ isError: true, text: "guard broke" });
+    expect(errors(throwing)).toEqual([]);
+    const hanging = startWith(
+      { "g.ts": `export default (pi: any) => pi.on("tool_call", () => new Promise(() => {}));` },
+      { ...impatient, script: callsTool("ls") },
+    );
+    const [result] = toolResults(await hanging.prompt("go"));
+    expect(result?.isError).toBe(true);
+    expect(result?.text).toContain("did not finish");
+  });
+
+  test("a handler that never ends is passed over, unless a dialog of its is open", async () => {
+    const rpc = startWith(
+      {
+        "slow.ts": `export default (pi: any) => { pi.on("agent_start", () => new Promise(() => {})); pi.on("turn_start", async (_: any, ctx: any) => ctx.ui.notify("answer " + await ctx.ui.confirm("wait", "?"))); };`,
+      },
+      impatient,
+    );
+    const run = rpc.prompt("hi");
+    const { id } = await rpc.find(({ method }) => method === "confirm");
+    // Longer than the deadline: the clock stands still meanwhile.
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    rpc.send({ type: "extension_ui_response", id, confirmed: true });
+    await run;
+    await notice(rpc, "answer true");
+    expect(errors(rpc)).toMatchObject([{ event: "agent_start", error: expect.stringContaining("did not finish") }]);
+  });
+
+  test("abort does not wait for a handler", async () => {
+    const rpc = startWith({ "s.ts": `export default (pi: any) => pi.on("message_start", () => new Promise(() => {}));` });
+    void rpc.ask("prompt", { message: "hi" });
+    await rpc.find(({ type }) => type === "turn_start");
+    await rpc.ask("abort");
+    await rpc.find(({ type }) => type === "agent_settled");
+  });
+
+  test("a session_start that never ends does not keep the agent from answering", async () => {
+    const rpc = startWith({
+      "s.ts": `export default (pi: any) => { pi.on("session_start", () => new Promise(() => {})); pi.registerCommand("here", { handler: (_: string, ctx: any) => ctx.ui.notify("here") }); };`,
+    });
+    expect(await command(rpc, "/here")).toEqual(["here"]);
+  });
+});
+
+describe("tools", () => {
+  test("whatever a tool returns becomes a result or a clear error", async () => {
+    const values: Record<string, string> = {
+      nothing: "undefined",
+      text: `"just text"`,
+      circular: `(() => { const d: any = {}; d.d = d; return { content: [], details: d }; })()`,
+      bigint: `({ content: [], details: { n: 1n } })`,
+      huge: `({ content: [{ type: "text", text: "x".repeat(50 * 1024 * 1024) }] })`,
+      odd: `({ content: [{ type: "video" }] })`,
+      number: `({ content: [{ type: "text", text: 5 }, "six"] })`,
+    };
+    const source = `export default (pi: any) => { ${Object.entries(values)
+      .map(
+        ([name, value]) =>
+          `pi.registerTool({ name: "${name}", label: "x", description: "x", parameters: { type: "object", properties: {} }, execute: async () => ${value} });`,
+      )
+      .join("\n")} };`;
+    const rpc = startWith({ "t.ts": source }, { script: { responses: [{ toolCalls: Object.keys(values).map((name) => ({ name })) }, "ok"] } });
+    const results = toolResults(await rpc.prompt("go"));
+    const found = Object.fromEntries(Object.keys(values).map((name, index) => [name, results[index]]));
+    expect(found.nothing).toMatchObject({ isError: true, text: expect.stringContaining("returned nothing") });
+    expect(found.text).toMatchObject({ isError: true, text: expect.stringContaining("a string") });
+    expect(found.circular).toMatchObject({ isError: true, text: expect.stringContaining("JSON") });
+    expect(found.bigint).toMatchObject({ isError: true, text: expect.stringContaining("JSON") });
+    expect(found.huge?.isError).toBe(false);
+    expect(found.huge?.text.length).toBeLessThan(2 * 1024 * 1024);
+    expect(found.huge?.text).toContain("Output cut");
+    expect(found.odd).toMatchObject({ isError: true, text: expect.stringContaining("neither text nor image") });
+    expect(found.number).toMatchObject({ isError: false, text: "5six" });
+  });
+});
+
+describe("the process", () => {
+  test("process.exit, uncaught errors and rejections are the extension's and not the end", async () => {
+    const rpc = startWith({
+      "p.ts": `export default (pi: any) => {
+        pi.registerCommand("exit", { handler: () => process.exit(3) });
+        pi.registerCommand("timer", { handler: () => { setTimeout(() => { throw new Error("from a timer"); }, 1); } });
+        pi.registerCommand("reject", { handler: () => { void Promise.reject(new Error("nobody caught")); } });
+        pi.registerCommand("later", { handler: () => { setTimeout(() => process.exit(4), 1); } });
+        pi.registerCommand("emitter", { handler: () => { new (require("node:events").EventEmitter)().emit("error", new Error("emitted")); } });
+      };`,
+    });
+    await command(rpc, "/exit");
+    expect(errors(rpc)[0]).toMatchObject({ extensionPath: "command:exit", event: "command", error: expect.stringContaining("process.exit") });
+    for (const name of ["timer", "reject", "later"]) {
+      const from = rpc.frames.length;
+      await command(rpc, `/${name}`);
+      await error(rpc, "uncaught", from);
+    }
+    await command(rpc, "/emitter");
+    expect(errors(rpc).at(-1)).toMatchObject({ event: "command", error: "emitted" });
+    expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+  });
+
+  test("what an extension prints does not reach the wire", async () => {
+    const rpc = startWith({
+      "p.ts": `console.log("at load"); export default (pi: any) => pi.registerCommand("print", { handler: async () => { console.log("log"); process.stdout.write("raw\\n"); require("node:fs").writeSync(1, "fs\\n");
+        require("node:child_process").spawnSync("node", ["-e", "console.log('child')"], { stdio: "inherit" }); } });`,
+    });
+    await command(rpc, "/print");
+    for (const text of ["at load", "log", "raw", "fs", "child"]) expect(rpc.stderr).toContain(text);
+  });
+
+  test("five faults in a row put an extension into quarantine, and its guard keeps blocking until it is reloaded", async () => {
+    const source = `export default (pi: any) => { pi.on("agent_start", () => { throw new Error("again"); }); pi.on("tool_call", () => {}); pi.registerCommand("mine", { handler: () => {} }); };`;
+    const rpc = startWith(
+      { "q.ts": source },
+      {
+        script: { responses: ["1", "2", "3", "4", "5", { toolCalls: [{ name: "ls" }] }, "end", { toolCalls: [{ name: "ls" }] }, "end"] },
+        args: ["--no-hot-reload"],
+      },
+    );
+    for (let count = 0; count < 5; count++) await rpc.prompt("go");
+    const quarantined = await rpc.find(({ type }) => type === "extension_quarantined");
+    expect(quarantined).toMatchObject({ faults: 5, lastError: "again" });
+    expect((await extensionList(rpc))[0].state).toBe("quarantined");
+    expect((await rpc.ask("get_commands")).commands).toEqual([]);
+    const [blocked] = toolResults(await rpc.prompt("use it"));
+    expect(blocked).toMatchObject({ isError: true, text: expect.stringContaining("quarantine") });
+    expect(errors(rpc)).toHaveLength(5);
+    await rpc.ask("reload");
+    expect((await extensionList(rpc))[0].state).toBe("active");
+    expect(toolResults(await rpc.prompt("use it"))[0]?.isError).toBe(false);
+  });
+
+  test("a stale context that a forgotten timer uses is told once", async () => {
+    const rpc = startWith({
+      "s.ts": `export default (pi: any) => pi.on("session_start", (_: any, ctx: any) => { const native = setInterval; (globalThis as any).kept ??= []; (globalThis as any).kept.push(ctx);
+        for (const old of (globalThis as any).kept.slice(0, -1)) for (let i = 0; i < 3; i++) setTimeout(() => old.ui.setStatus("x", "y"), 1); });`,
+    });
+    await rpc.ask("new_session");
+    const stale = await error(rpc, "stale");
+    expect(stale.error).toContain("stale");
+    expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+    expect(errors(rpc).filter(({ event }) => event === "stale")).toHaveLength(1);
+  });
+
+  test("a factory that does not end is set aside", { timeout: 90_000 }, async () => {
+    const rpc = startWith({
+      "slow.ts": `export default () => new Promise(() => {});`,
+      "good.ts": `export default (pi: any) => pi.registerCommand("good", { handler: () => {} });`,
+    });
+    expect((await rpc.ask("get_commands")).commands.map(({ name }: { name: string }) => name)).toEqual(["good"]);
+    expect(errors(rpc)).toMatchObject([{ event: "load", error: expect.stringContaining("has not finished") }]);
+  });
+});
