@@ -18,7 +18,17 @@ export default definePlugin({
   requires: ["settings"],
   apply(kernel) {
     const stopped = new AbortController();
-    kernel.hooks.stop.tap("package-commands", () => stopped.abort());
+    let running: Promise<unknown> | undefined;
+    // What is interrupted is also taken back before the program ends.
+    kernel.hooks.stop.tap("package-commands", async () => {
+      stopped.abort();
+      await running;
+    });
+    const run = (io: Io, work: () => Promise<number>): Promise<number> => {
+      const done = failing(io, work);
+      running = done;
+      return done;
+    };
     const commands = kernel.registry("cliCommands");
     const shop = (io: Io, scripts = false) => workshop(kernel, { signal: stopped.signal, scripts, onOutput: (text) => void io.stderr.write(text) });
 
@@ -26,22 +36,22 @@ export default definePlugin({
       name: "install",
       usage: "install <source> [-l] [--allow-scripts]",
       description: "Install a package (npm:NAME[@VERSION], git:HOST/OWNER/REPO[@REF], URL or path) and load it from now on; -l for this project only",
-      run: (args, io) => failing(io, () => runInstall(kernel, args, io, shop)),
+      run: (args, io) => run(io, () => runInstall(kernel, args, io, shop)),
     });
     for (const name of ["remove", "uninstall"]) {
       commands.add({
         name,
         usage: `${name} <source> [-l]`,
         description: name === "remove" ? "Remove a package" : "The same as remove",
-        run: (args, io) => failing(io, () => runRemove(kernel, args, io, shop)),
+        run: (args, io) => run(io, () => runRemove(kernel, args, io, shop)),
       });
     }
-    commands.add({ name: "list", usage: "list", description: "List packages", run: (args, io) => failing(io, () => runList(kernel, args, io, shop(io))) });
+    commands.add({ name: "list", usage: "list", description: "List packages", run: (args, io) => run(io, () => runList(kernel, args, io, shop(io))) });
     commands.add({
       name: "update",
       usage: "update [<source> | --extensions | --all]",
       description: "Bring packages up to date; pinned versions stay",
-      run: (args, io) => failing(io, () => runUpdate(kernel, args, io, shop)),
+      run: (args, io) => run(io, () => runUpdate(kernel, args, io, shop)),
     });
   },
 });

@@ -15,6 +15,7 @@ const packages = definePlugin({
   requires: ["settings"],
   apply(kernel) {
     const stopped = new AbortController();
+    const running = new Set<Promise<unknown>>();
     const complain = complainer(kernel, "packages");
     // All that a start installs shares one time limit.
     let starting: AbortSignal | undefined;
@@ -27,18 +28,26 @@ const packages = definePlugin({
     };
     kernel.provide("packages", {
       async directory(given, scope) {
+        const locating = locate(kernel, given, scope, () => AbortSignal.any([stopped.signal, deadline()]));
+        running.add(locating);
         try {
-          return await locate(kernel, given, scope, () => AbortSignal.any([stopped.signal, deadline()]));
+          return await locating;
         } catch (error) {
           complain(`${given} is not loaded: ${messageOf(error)}`);
           return undefined;
+        } finally {
+          running.delete(locating);
         }
       },
     });
     kernel.hooks.start.tap({ name: "packages", stage: Stage.listen }, () => {
       isStarting = false;
     });
-    kernel.hooks.stop.tap("packages", () => stopped.abort());
+    // What is interrupted is also taken back before the program ends.
+    kernel.hooks.stop.tap("packages", async () => {
+      stopped.abort();
+      await Promise.allSettled(running);
+    });
   },
 });
 

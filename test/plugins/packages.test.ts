@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { satisfies } from "../../plugins/packages/versions.ts";
 import { parsePackageSource } from "../../plugins/shared/package-source.ts";
-import { type RpcProcess, runPi, startRpc, tempDir } from "../helpers/pi.ts";
+import { preparePlaces, programPath, type RpcProcess, runPi, startRpc, tempDir } from "../helpers/pi.ts";
 import { isRegistryReachable } from "../helpers/registry.ts";
 
 const script = { responses: ["ok"], repeat: true };
@@ -288,6 +288,21 @@ test("a start does not wait for ever, and ends what it started", async () => {
   expect(rpc.stderr).toMatch(/npm:fake2@1\.0\.0 is not loaded: .* took too long/);
   expect(existsSync(join(place, ".pi/agent/npm/node_modules/fake"))).toBe(false);
   expect(() => process.kill(Number(readFileSync(pidFile, "utf8")), 0)).toThrow(/ESRCH/);
+});
+
+test("an installation that is interrupted is taken back", async () => {
+  const dir = tempDir();
+  const { npmCommand } = fakeNpm(`put("1.0.0"); writeFileSync(${JSON.stringify(join(dir, "ready"))}, String(process.pid)); setInterval(() => {}, 1000);`);
+  const place = home({ npmCommand });
+  const { cwd, env } = preparePlaces({ home: place });
+  const child = spawn(process.execPath, [programPath, "install", "npm:fake@1.0.0"], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  const exited = new Promise((done) => child.on("close", (code) => done(code)));
+  while (!existsSync(join(dir, "ready"))) await new Promise((resolve) => setTimeout(resolve, 20));
+  child.kill("SIGTERM");
+  expect(await exited).toBe(143);
+  expect(existsSync(join(place, ".pi/agent/npm/node_modules/fake"))).toBe(false);
+  expect(existsSync(join(place, ".pi/agent/npm/install.lock"))).toBe(false);
+  expect(readJson(join(place, ".pi/agent/settings.json")).packages).toBeUndefined();
 });
 
 function git(cwd: string, ...args: string[]): string {
