@@ -274,7 +274,7 @@ export const rows = {
           if (replacement.role !== message.role)
             throw new TypeError(`A message_end handler must keep the role "${message.role}"; it answered "${replacement.role}".`);
           assertJson(replacement, "message that a message_end handler answered");
-          payload.message = { ...replacement, content: replacement.content ?? [] };
+          payload.message = completed(message, replacement);
         },
       });
       return payload.message;
@@ -469,6 +469,15 @@ async function isCancelled(dispatcher: Runtime["dispatcher"], payload: { type: s
     },
   });
   return cancel ? "cancel" : undefined;
+}
+
+/** What identifies a message cannot be left out by whoever replaces it. */
+const essentials = ["timestamp", "api", "provider", "model", "usage", "stopReason", "toolCallId", "toolName", "isError", "customType", "display"];
+
+function completed(message: AgentMessage, replacement: AgentMessage): AgentMessage {
+  const original = message as unknown as Record<string, unknown>;
+  const kept = Object.fromEntries(essentials.filter((name) => original[name] !== undefined).map((name) => [name, original[name]]));
+  return "content" in original ? ({ ...kept, ...replacement, content: (replacement as { content?: unknown }).content ?? [] } as AgentMessage) : replacement;
 }
 
 /** Ids of the session entries that hold these messages; looked up at first use. */

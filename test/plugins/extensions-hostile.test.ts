@@ -8,7 +8,7 @@ const callsTool = (name: string, args: object = {}) => ({ responses: [{ toolCall
 describe("handlers", () => {
   test("a handler that throws is reported and the agent goes on", async () => {
     const rpc = startWith({
-      "bad.ts": `export default (pi: any) => { pi.on("agent_start", () => { throw new Error("sync"); }); pi.on("turn_end", async () => { throw "text"; }); pi.on("message_end", () => ({ message: { role: "user" } })); pi.on("context", () => ({ messages: 5 })); };`,
+      "bad.ts": `export default (pi: any) => { pi.on("agent_start", () => { throw new Error("sync"); }); pi.on("turn_end", async () => { throw "text"; }); pi.on("message_end", () => ({ message: { role: "custom" } })); pi.on("context", () => ({ messages: 5 })); };`,
       "good.ts": `export default (pi: any) => pi.on("agent_start", (_: any, ctx: any) => ctx.ui.notify("still"));`,
     });
     expect(answers(await rpc.prompt("hi"))).toEqual(["fine"]);
@@ -23,13 +23,13 @@ describe("handlers", () => {
   test("a guard that throws or hangs blocks the tool", async () => {
     const throwing = startWith(
       { "g.ts": `export default (pi: any) => pi.on("tool_call", () => { throw new Error("guard broke"); });` },
-      { script: callsTool("ls") },
+      { script: callsTool("ls"), args: ["--tools", "ls"] },
     );
     expect(toolResults(await throwing.prompt("go"))[0]).toMatchObject({ isError: true, text: "guard broke" });
     expect(errors(throwing)).toEqual([]);
     const hanging = startWith(
       { "g.ts": `export default (pi: any) => pi.on("tool_call", () => new Promise(() => {}));` },
-      { ...impatient, script: callsTool("ls") },
+      { ...impatient, script: callsTool("ls"), args: ["--tools", "ls"] },
     );
     const [result] = toolResults(await hanging.prompt("go"));
     expect(result?.isError).toBe(true);
@@ -139,7 +139,7 @@ describe("the process", () => {
       { "q.ts": source },
       {
         script: { responses: ["1", "2", "3", "4", "5", { toolCalls: [{ name: "ls" }] }, "end", { toolCalls: [{ name: "ls" }] }, "end"] },
-        args: ["--no-hot-reload"],
+        args: ["--no-hot-reload", "--tools", "ls"],
       },
     );
     for (let count = 0; count < 5; count++) await rpc.prompt("go");
