@@ -208,3 +208,17 @@ test("the saved decision is used by the program", async () => {
   const refusing = startRpc({ home: places.home, cwd: places.cwd, script, args: ["-na"] });
   expect((await refusing.ask("get_commands")).commands).toEqual([]);
 });
+
+test("an extension of the user may decide, and be remembered; one of the project is not asked", async () => {
+  const answer = (trusted: string, marker: string) =>
+    `import { appendFileSync } from "node:fs"; export default (pi) => pi.on("project_trust", (event, ctx) => { appendFileSync(${JSON.stringify(marker)}, ctx.cwd + "\\n"); return { trusted: ${JSON.stringify(trusted)}, remember: true }; });`;
+  const log = join(tempDir(), "log");
+  const files = { ".pi/prompts/hello.md": "Hello", ".pi/extensions/self.ts": answer("yes", log) };
+  const alone = startRpc({ files, script });
+  expect((await alone.ask("get_commands")).commands).toEqual([]);
+  expect(existsSync(log)).toBe(false);
+  const asked = startRpc({ files, script, agentFiles: { "extensions/a.ts": answer("undecided", log), "extensions/b.ts": answer("yes", log) } });
+  expect((await asked.ask("get_commands")).commands).toMatchObject([{ name: "hello" }]);
+  expect(readFileSync(log, "utf8")).toBe(`${asked.places.cwd}\n${asked.places.cwd}\n`);
+  expect(JSON.parse(readFileSync(join(asked.places.agentDir, "trust.json"), "utf8"))).toEqual({ [asked.places.cwd]: true });
+});
