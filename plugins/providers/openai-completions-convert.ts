@@ -11,7 +11,7 @@ type Message = Sdk.Chat.ChatCompletionMessageParam;
 type Part = Sdk.Chat.ChatCompletionContentPartText | Sdk.Chat.ChatCompletionContentPartImage;
 
 export function callIdsOf(compat: Compat): Limits["callIds"] {
-  return compat.requiresMistralToolIds ? { longest: 9, forbidden: /[^a-zA-Z0-9]/g } : { longest: 40, forbidden: /[^a-zA-Z0-9_-]/g };
+  return compat.requiresMistralToolIds ? { shortest: 9, longest: 9, forbidden: /[^a-zA-Z0-9]/g } : { longest: 40, forbidden: /[^a-zA-Z0-9_-]/g };
 }
 
 export function completionsPayload(request: ModelRequest, environment: Environment): Payload {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { AssistantContent, AssistantMessage, LlmMessage, Model, ToolCall, ToolResultMessage, UserContent } from "../../../core/index.ts";
 
 export interface Limits {
-  /** longest id of a tool call, and what it may be made of */
-  callIds: { longest: number; forbidden: RegExp };
+  /** how long ids of tool calls may be, and what they must not contain */
+  callIds: { shortest?: number; longest: number; forbidden: RegExp };
   blockImages?: boolean;
 }
 
@@ -40,11 +40,11 @@ export function cleanText(text: string): string {
 }
 
 /** The id as the target takes it. Equal ids stay equal, different ones different. */
-export function callId(id: string, { longest, forbidden }: Limits["callIds"]): string {
+export function callId(id: string, { shortest = 1, longest, forbidden }: Limits["callIds"]): string {
   // Some programs keep a second id behind a bar.
   const [first = ""] = id.split("|");
-  const clean = first.replace(forbidden, "_");
-  if (clean === first && clean.length > 0 && clean.length <= longest) return clean;
+  const clean = first.replace(forbidden, "");
+  if (clean === first && clean.length >= shortest && clean.length <= longest) return clean;
   const mark = createHash("sha256").update(id).digest("hex").slice(0, Math.min(9, longest));
   return clean.slice(0, longest - mark.length) + mark;
 }
