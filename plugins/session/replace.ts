@@ -52,8 +52,8 @@ export async function forkSession(
 
 function forkPoint(service: SessionService, entryId: string | null, position: "before" | "at"): SessionEntry {
   const entry = entryId === null ? undefined : service.entry(entryId);
-  if (!entry || !isOnBranch(service, entry)) throw new KernelError("E_REFUSED", INVALID_FORK);
-  if (position === "before" && !isUserMessage(entry)) throw new KernelError("E_REFUSED", INVALID_FORK);
+  const fits = entry && (position === "at" || (isUserMessage(entry) && isOnBranch(service, entry)));
+  if (!entry || !fits) throw new KernelError("E_REFUSED", INVALID_FORK);
   return entry;
 }
 

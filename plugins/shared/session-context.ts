@@ -35,9 +35,9 @@ export function contextMessages(entries: readonly SessionEntry[]): (AgentMessage
 export function entryMessage(entry: SessionEntry): AgentMessage | undefined {
   switch (entry.type) {
     case "message":
-      return isMessage(entry.message) ? entry.message : undefined;
+      return isMessage(entry.message) ? withContent(entry.message) : undefined;
     case "custom_message": {
-      const { customType, content, display, details } = entry;
+      const { customType, content = "", display, details } = entry;
       return { role: "custom", customType, content, display, ...(details !== undefined && { details }), timestamp: timeOf(entry) };
     }
     case "compaction":
@@ -53,6 +53,14 @@ export function entryMessage(entry: SessionEntry): AgentMessage | undefined {
 function isMessage(message: unknown): boolean {
   const role = (message as { role?: unknown } | null | undefined)?.role;
   return typeof role === "string" && role !== "system";
+}
+
+/** Files of other programs may lack content, or hold a text where we want blocks. */
+function withContent(message: AgentMessage): AgentMessage {
+  if (message.role !== "assistant" && message.role !== "toolResult" && message.role !== "user") return message;
+  const content = message.content as unknown;
+  if (Array.isArray(content) || (message.role === "user" && typeof content === "string")) return message;
+  return { ...message, content: typeof content === "string" ? [{ type: "text", text: content }] : [] };
 }
 
 function timeOf(entry: SessionEntry): number {
@@ -116,10 +124,13 @@ export function lastLevelOf(branch: readonly SessionEntry[]): ThinkingLevel | un
 
 // ---------------------------------------------------------------- sizes
 
+function isAnswer(message: AgentMessage | undefined): message is AssistantMessage {
+  return message?.role === "assistant" && message.stopReason !== "error" && message.stopReason !== "aborted";
+}
+
 /** Whether an assistant message tells how full the window was. */
 function tellsSize(message: AgentMessage | undefined): message is AssistantMessage {
-  if (message?.role !== "assistant" || message.stopReason === "error" || message.stopReason === "aborted") return false;
-  return message.usage !== undefined && calculateContextTokens(message.usage) > 0;
+  return isAnswer(message) && message.usage !== undefined && calculateContextTokens(message.usage) > 0;
 }
 
 /** The tokens of a context: the last count of the provider and an estimate of what followed. A count from before an edit or a compaction is not trusted. */
@@ -140,7 +151,7 @@ export function estimateContextTokens(entries: readonly SessionEntry[]): number 
 export function isSizeUnknown(entries: readonly SessionEntry[]): boolean {
   if (entries[0]?.type !== "compaction") return false;
   const messages = contextMessages(entries);
-  for (let index = afterCompaction(entries); index < entries.length; index++) if (tellsSize(messages[index])) return false;
+  for (let index = afterCompaction(entries); index < entries.length; index++) if (isAnswer(messages[index])) return false;
   return true;
 }
 

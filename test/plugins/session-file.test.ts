@@ -386,6 +386,17 @@ describe("the tree", () => {
     expect(document.tree.entry(id)).toBeDefined();
   });
 
+  it("gives messages the content that others left out", () => {
+    const { content: _, ...empty } = assistant("x");
+    const path = written(
+      header,
+      entry("a0000001", null, { role: "user", timestamp: 1 }),
+      entry("a0000002", "a0000001", empty),
+      entry("a0000003", "a0000002", { ...empty, content: "text" }),
+    );
+    expect(open(path).tree.messages()).toMatchObject([{ content: [] }, { content: [] }, { content: [{ type: "text", text: "text" }] }]);
+  });
+
   it("copies a path with its labels at the end", () => {
     const document = SessionDocument.create({ cwd: "/" });
     const one = document.appendMessage(user("one"));
