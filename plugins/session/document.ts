@@ -55,14 +55,17 @@ export class SessionDocument {
     return document;
   }
 
-  /** An existing file. Throws sentences for people; the file has not been touched then. `isVisited`: it is not ours until something is written. */
-  static open(path: string, options: { cwd: string; isVisited?: boolean; onTrouble?(error: unknown): void }): Opened {
+  /**
+   * An existing file. Throws sentences for people; the file has not been touched then.
+   * `isVisited`: it is not ours until something is written. `isTentative`: nothing is written before `confirm`.
+   */
+  static open(path: string, options: { cwd: string; isVisited?: boolean; isTentative?: boolean; onTrouble?(error: unknown): void }): Opened {
     const { header, entries, isMigrated, skipped, isTorn, lacksNewline } = loadSession(path);
     const tree = new SessionTree(header ?? newHeader({ cwd: options.cwd }), entries);
     const condition = { isMigrated, keepsOriginal: skipped > 0, lacksNewline, isVisited: options.isVisited === true };
     const document = new SessionDocument(tree, dirname(path), (dump) => SessionFile.existing(path, dump, condition), options.onTrouble);
     if (!header) document.#file?.add(toLine(tree.header));
-    if ((!header || isMigrated) && !options.isVisited) document.#flush();
+    if (!options.isVisited && !options.isTentative) document.confirm();
     return { document, isTorn, skipped };
   }
 
@@ -103,10 +106,20 @@ export class SessionDocument {
     return this.append({ type: "custom_message", customType, content, display, ...(details !== undefined && { details }) }, time);
   }
 
+  /** Writes what opening found to be necessary: the new form of an old file, the header of an empty one. */
+  confirm(): void {
+    this.#flush();
+  }
+
   /** Brings the file up to date as far as the disk allows and gives it free. */
   close(): void {
-    if (this.#isClosed) return;
     this.#flush();
+    this.discard();
+  }
+
+  /** Gives the file free as it is. */
+  discard(): void {
+    if (this.#isClosed) return;
     clearTimeout(this.#retry);
     this.#isClosed = true;
     this.#file?.close();

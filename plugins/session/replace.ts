@@ -96,9 +96,13 @@ function fileSuccessor(service: SessionService, path: string): Successor {
     };
   }
   requireWorkingDirectory(path, cwd);
-  const { document, isTorn } = SessionDocument.open(path, { cwd, onTrouble });
+  const { document, isTorn } = SessionDocument.open(path, { cwd, onTrouble, isTentative: true });
   if (isTorn) service.notice(`the last line of ${path} was cut off and is left out`);
-  return { open: () => document, discard: () => document.close() };
+  const open = () => {
+    document.confirm();
+    return document;
+  };
+  return { open, discard: () => document.discard() };
 }
 
 const reasons = { new: "new", resume: "resume", fork: "fork" } as const;

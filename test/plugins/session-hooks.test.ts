@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -102,6 +102,11 @@ describe("hooks of the session", () => {
     kernel.queue.add("steer", { message: { role: "user", content: "later", timestamp: 1 }, text: "later" });
     expect(await service.startNew()).toEqual({ cancelled: true });
     expect(await service.clone()).toEqual({ cancelled: true });
+    const empty = join(tempDir(), "empty.jsonl");
+    writeFileSync(empty, "");
+    expect(await service.switchTo(empty)).toEqual({ cancelled: true });
+    expect(readFileSync(empty, "utf8")).toBe("");
+    expect(existsSync(`${empty}.lock`)).toBe(false);
     expect(await service.fork(service.entries()[0]?.id as string)).toEqual({ cancelled: true, text: "one" });
     expect({ file: service.file(), entries: service.entries().length }).toEqual(before);
     expect(kernel.queue.length).toBe(1);
