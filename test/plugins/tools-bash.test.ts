@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ToolResult } from "../../core/index.ts";
 import { ProcessGroups } from "../../plugins/shared/shell.ts";
-import { type BashToolOptions, createBashTool } from "../../plugins/tools/bash.ts";
+import { type BashToolOptions, createBashTool } from "../../plugins/tools/definitions/bash.ts";
 import { tempDir } from "../helpers/pi.ts";
 
 const textOf = ({ content }: ToolResult) => content.map((block) => ("text" in block ? block.text : "")).join("");

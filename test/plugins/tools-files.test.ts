@@ -5,10 +5,10 @@ import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { createEditTool, repairArguments } from "../../plugins/tools/edit.ts";
-import { createReadTool } from "../../plugins/tools/read.ts";
+import { createEditTool, repairArguments } from "../../plugins/tools/definitions/edit.ts";
+import { createReadTool } from "../../plugins/tools/definitions/read.ts";
+import { createWriteTool } from "../../plugins/tools/definitions/write.ts";
 import { withFileMutationQueue } from "../../plugins/tools/shared/mutation-queue.ts";
-import { createWriteTool } from "../../plugins/tools/write.ts";
 import { tempDir } from "../helpers/pi.ts";
 
 type Result = { content: { type: string; text?: string }[]; details?: any };
@@ -199,7 +199,7 @@ describe("write", () => {
     const sizes = { old: 3_000_000, new: 4_000_000 };
     const target = file("big.txt", "o".repeat(sizes.old));
     const script = `
-      const { createWriteTool } = await import(${JSON.stringify(join(import.meta.dirname, "../../plugins/tools/write.ts"))});
+      const { createWriteTool } = await import(${JSON.stringify(join(import.meta.dirname, "../../plugins/tools/definitions/write.ts"))});
       process.stdout.write("ready\\n");
       for (;;) {
         await createWriteTool(${JSON.stringify(dir)}).execute("1", { path: "big.txt", content: "n".repeat(${sizes.new}) });

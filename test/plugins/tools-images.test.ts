@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { deflateSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { ImageContent, ToolResult } from "../../core/index.ts";
-import { createReadTool, type ReadToolOptions } from "../../plugins/tools/read.ts";
+import { createReadTool, type ReadToolOptions } from "../../plugins/tools/definitions/read.ts";
 import { detectImage, imageInfo } from "../../plugins/tools/shared/image-info.ts";
 import { toContent } from "../../plugins/tools/shared/images.ts";
 import { tempDir } from "../helpers/pi.ts";

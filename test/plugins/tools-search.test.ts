@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ToolResult } from "../../core/index.ts";
 import { findExecutable } from "../../plugins/shared/shell.ts";
-import { createFindTool, type FindParams } from "../../plugins/tools/find.ts";
-import { createGrepTool, type GrepParams } from "../../plugins/tools/grep.ts";
-import { createLsTool, type LsParams } from "../../plugins/tools/ls.ts";
+import { createFindTool, type FindParams } from "../../plugins/tools/definitions/find.ts";
+import { createGrepTool, type GrepParams } from "../../plugins/tools/definitions/grep.ts";
+import { createLsTool, type LsParams } from "../../plugins/tools/definitions/ls.ts";
 import { tempDir } from "../helpers/pi.ts";
 
 const textOf = ({ content }: ToolResult) => content.map((block) => ("text" in block ? block.text : "")).join("");
