@@ -21,7 +21,7 @@ export interface Resources {
   files(kind: ResourceKind, options?: FilesOptions): Promise<ResourceFile[]>;
   /** Files and directories (one level deep) whose change may change the answer; some may not exist yet. */
   roots(kind: ResourceKind): string[];
-  /** Adds files or directories from `resources_discover`, relative to the cwd; they count from the next `reload` on. */
+  /** Adds files or directories from `resources_discover`, relative to the cwd; they count from the next `reload` on. The answer takes them back, and reloads soon. */
   addDiscovered(kind: "skills" | "prompts", paths: string[], sourceInfo: SourceInfo): () => void;
   /** Looks for everything again; skills, templates and context files are read anew when this resolves. */
   reload(): Promise<void>;

@@ -25,6 +25,7 @@ const resources = definePlugin({
     flags.add({ ...path, name: "theme", description: "Accepted and not used: themes are for terminals" });
     flags.add({ ...off, name: "no-themes", description: "Accepted and not used" });
 
+    kernel.hooks.stop.tap({ name: "resources", stage: Stage.open }, () => service.stop());
     kernel.hooks.start.tap({ name: "resources", stage: Stage.open }, () => {
       kernel.own(kernel.service("settings").hooks).changed.tap("resources", () => service.reload());
       const session = kernel.tryService("session");

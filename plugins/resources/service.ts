@@ -30,6 +30,8 @@ export class ResourcesService implements Resources {
   /** directories of remote packages, by scope and source, until the next reload */
   #directories = new Map<string, Promise<string | undefined>>();
   #packageRoots = new Set<string>();
+  #isReloadDue = false;
+  #isStopped = false;
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
@@ -69,8 +71,25 @@ export class ResourcesService implements Resources {
     this.#discovered.push(item);
     return () => {
       const index = this.#discovered.indexOf(item);
-      if (index >= 0) this.#discovered.splice(index, 1);
+      if (index < 0) return;
+      this.#discovered.splice(index, 1);
+      this.#reloadSoon();
     };
+  }
+
+  /** No more reloads by itself. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Several extensions may go at once. */
+  #reloadSoon(): void {
+    if (this.#isStopped || this.#isReloadDue) return;
+    this.#isReloadDue = true;
+    setImmediate(() => {
+      this.#isReloadDue = false;
+      if (!this.#isStopped) this.reload().catch((error) => this.#kernel.fault({ during: "resources", error }));
+    });
   }
 
   async reload(): Promise<void> {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { Kernel, messageOf, type Options } from "../../core/index.ts";
@@ -7,7 +7,7 @@ import type { FilesOptions, ResourceKind } from "../../plugins/resources/contrac
 import resources from "../../plugins/resources/index.ts";
 import settings from "../../plugins/settings/index.ts";
 import trust from "../../plugins/trust/index.ts";
-import { runPi, tempDir } from "../helpers/pi.ts";
+import { runPi, startRpc, tempDir } from "../helpers/pi.ts";
 
 /** A home and a project in one temporary directory; names of files are relative to it. */
 function world(files: Record<string, unknown> | string[]) {
@@ -329,4 +329,23 @@ test("config shows what loads and why, and switches single resources", async () 
   }
   expect(await run("disable", "nothing")).toMatchObject({ status: 1, stderr: 'Error: There is no resource "nothing"; "config" lists them.\n' });
   expect(await run("explode")).toMatchObject({ status: 1 });
+});
+
+test("an extension may bring skills and prompts, which go with it", async () => {
+  const home = tempDir();
+  const rpc = startRpc({
+    home,
+    script: { responses: ["ok"], repeat: true },
+    files: { "more/x.md": "X", "sk/s/SKILL.md": "---\nname: s\ndescription: d\n---\n" },
+    agentFiles: { "extensions/bring.ts": `export default (pi) => pi.on("resources_discover", () => ({ promptPaths: ["more"], skillPaths: ["sk"] }));` },
+  });
+  const names = async () => (await rpc.ask("get_commands")).commands.map(({ name }: { name: string }) => name);
+  while ((await names()).length < 2) await new Promise((resolve) => setTimeout(resolve, 50));
+  const { commands } = await rpc.ask("get_commands");
+  expect(commands).toMatchObject([
+    { name: "x", sourceInfo: { source: "extension:bring", scope: "temporary", path: join(rpc.places.cwd, "more/x.md") } },
+    { name: "skill:s", sourceInfo: { source: "extension:bring" } },
+  ]);
+  rmSync(join(home, ".pi/agent/extensions/bring.ts"));
+  while ((await names()).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
 });
