@@ -25,12 +25,13 @@ export interface Bridge extends Extensions {
 }
 
 /** Loads all extensions; what they do goes through a plugin of its own, which comes after all others. */
-export async function openBridge(kernel: PluginKernel): Promise<Bridge> {
+export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"]): Promise<Bridge> {
   let host!: ExtensionHost;
   const bridge = definePlugin({
     name: "extensions:bridge",
     apply(own) {
       host = new ExtensionHost(own);
+      host.runtime.called = hooks.called;
     },
   });
   const { scope } = await kernel.use(bridge, { order: AFTER_BUILTINS, precedence: AFTER_BUILTINS * 2, staged: true });
@@ -43,6 +44,8 @@ export async function openBridge(kernel: PluginKernel): Promise<Bridge> {
   connect(host, reloader);
   await host.start();
   return {
+    hooks,
+    exportsOf: (specifier) => host.exportsOf(specifier),
     list: () => host.slots.map(describe),
     reload: (path) => reloader.reload(path),
     opened: () => (kernel.tryService("session") ? undefined : host.sessionChanged({ reason: "startup" })),
@@ -105,7 +108,7 @@ function shutDown({ kernel, runtime }: ExtensionHost): void {
 
 function watchLater(host: ExtensionHost, reloader: Reloader): void {
   const { kernel, runtime } = host;
-  const isOff = !runtime.hasUi || kernel.options["no-hot-reload"] || kernel.options["no-extensions"];
+  const isOff = !runtime.hasUi || kernel.options["no-hot-reload"];
   if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
   const watcher = new Watcher(host, reloader);
   const timer = setTimeout(() => {

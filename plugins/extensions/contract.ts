@@ -1,4 +1,5 @@
 /** Loaded extensions, as other features see them. */
+import type { SyncHook } from "tapable";
 import type { ExtensionFactory } from "./types.ts";
 
 export interface ExtensionInfo {
@@ -16,9 +17,21 @@ export interface Extensions {
   list(): ExtensionInfo[];
   /** Stages everything (or one path) and swaps what loads. */
   reload(path?: string): Promise<{ reloaded: string[]; failed: { path: string; error: string }[] }>;
+  /** Names that a module of ours has for extensions; undefined if we do not serve it. */
+  exportsOf(specifier: string): Promise<readonly string[] | undefined>;
+  /** a handler has been called; costs nothing while nobody listens */
+  readonly hooks: { called: SyncHook<[call: HandlerCall]> };
+}
+
+export interface HandlerCall {
+  path: string;
+  event: string;
+  ms: number;
+  error?: unknown;
 }
 
 export type { ResourceFile, Resources } from "../resources/contract.ts";
+export type { ExtensionEvents } from "./types.ts";
 
 declare module "../../core/index.ts" {
   interface Services {

@@ -40,6 +40,8 @@ export interface Surroundings {
   /** Runs code as the instance's: what it starts belongs to it. */
   runAs<T>(instance: Instance, work: () => T): T;
   report(instance: Instance, event: string, error: unknown): void;
+  /** Begins to watch one call; the answer is told its end. */
+  watch?(instance: Instance, event: string): ((error?: unknown) => void) | undefined;
   /** as configured, for tests and impatient users */
   deadlineMs(): number | undefined;
 }
@@ -103,7 +105,9 @@ export class Dispatcher {
     // It may have gone stale or into quarantine while earlier handlers ran.
     if (!instance.isLive && instance.state !== "draining") return false;
     const leave = instance.enter();
+    const watched = this.#around.watch?.(instance, dispatch.event);
     const settle = (answer: unknown): boolean => {
+      watched?.();
       try {
         const ends = answer === undefined || answer === null ? false : dispatch.take?.(answer, instance) === true;
         instance.countSuccess(dispatch.event);
@@ -121,9 +125,13 @@ export class Dispatcher {
         return ends;
       }
       return withDeadline(instance, Promise.resolve(answer), this.#limit(dispatch), dispatch.event)
-        .then(settle, (error) => this.#failed(instance, dispatch, error))
+        .then(settle, (error) => {
+          watched?.(error);
+          return this.#failed(instance, dispatch, error);
+        })
         .finally(leave);
     } catch (error) {
+      watched?.(error);
       leave();
       return this.#failed(instance, dispatch, error);
     }

@@ -29,6 +29,7 @@ export class ExtensionHost {
   slots: Slot[] = [];
   /** told of own files as they are read, for the watcher */
   onFile: (file: string) => void = () => {};
+  readonly #table: VirtualTable;
   readonly #reader: ModuleReader;
   #cwd: string | undefined;
   #hasLeft = false;
@@ -39,7 +40,8 @@ export class ExtensionHost {
     this.runtime = new Runtime(kernel);
     const settings = kernel.tryService("settings");
     this.cacheDir = settings && join(settings.agentDir(), "cache", "extensions");
-    this.#reader = new ModuleReader(new VirtualTable(this.runtime), this.cacheDir, (file) => this.onFile(file));
+    this.#table = new VirtualTable(this.runtime);
+    this.#reader = new ModuleReader(this.#table, this.cacheDir, (file) => this.onFile(file));
   }
 
   // ------------------------------------------------------------ start
@@ -108,6 +110,13 @@ export class ExtensionHost {
   }
 
   // ------------------------------------------------------------ modules and instances
+
+  /** The names of a module that we serve. */
+  async exportsOf(specifier: string): Promise<readonly string[] | undefined> {
+    if (!this.#table.serves(specifier)) return undefined;
+    await this.#table.prepare(specifier);
+    return Object.keys(this.#table.get(specifier) ?? {});
+  }
 
   async read(slot: Slot): Promise<EvaluatedModule> {
     const inline = this.kernel.options.extensionFactories?.[this.#inline().findIndex(({ path }) => path === slot.path)];

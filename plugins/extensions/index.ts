@@ -1,9 +1,10 @@
 /** Extensions: TypeScript files that take part through pi's ExtensionAPI, each a plugin of its own that can be changed while the agent runs. */
+import { SyncHook } from "tapable";
 import { Type } from "typebox";
 import { definePlugin, type PluginList, Stage } from "../../core/index.ts";
 import type { Bridge } from "./bridge.ts";
 import { getExtensions, reload } from "./commands.ts";
-import type {} from "./contract.ts";
+import type { Extensions } from "./contract.ts";
 
 export const extensions = definePlugin({
   name: "extensions",
@@ -13,13 +14,16 @@ export const extensions = definePlugin({
     kernel.registry("events").add({ name: "extension_reload", schema: reloadSchema });
     kernel.registry("events").add({ name: "extension_quarantined", schema: quarantinedSchema });
     let bridge: Bridge | undefined;
+    const hooks: Extensions["hooks"] = { called: new SyncHook(["call"]) };
     kernel.provide("extensions", {
+      hooks,
+      exportsOf: async (specifier) => bridge?.exportsOf(specifier),
       list: () => bridge?.list() ?? [],
       reload: async (path) => (await bridge?.reload(path)) ?? { reloaded: [], failed: [] },
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.commands }, async () => {
       const { openBridge } = await import("./bridge.ts");
-      bridge = await openBridge(kernel);
+      bridge = await openBridge(kernel, hooks);
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, async () => {
       await bridge?.opened();

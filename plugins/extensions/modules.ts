@@ -16,7 +16,7 @@ const loaders: Record<string, Load> = {
   typebox: async () => (await import("./public/typebox.ts")).typebox,
   "typebox/value": async () => (await import("./public/typebox-value.ts")).value,
   "typebox/compile": async () => (await import("./public/typebox-compile.ts")).compile,
-  "pi-kernel": async () => ({ ...(await import("../../core/index.ts")) }),
+  "pi-kernel": async () => import("./public/pi-kernel.ts"),
 };
 
 /** Other names of the same modules. */

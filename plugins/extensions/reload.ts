@@ -135,12 +135,13 @@ export class Reloader {
   async #stage(slot: Slot, since: number): Promise<Staged> {
     const data: Record<string, unknown> = {};
     const module = await this.#host.read(slot);
+    let instance: Instance | undefined;
     const handedOver = () => {
       // A factory that reads it gets what the old version would leave now.
       if (instance?.state !== "active") this.#handOver(slot.live, data);
       return data;
     };
-    const instance: Instance | undefined = await this.#host.instantiate(slot, module, { staged: true, handedOver });
+    instance = await this.#host.instantiate(slot, module, { staged: true, handedOver });
     return { slot, instance, since, data };
   }
 

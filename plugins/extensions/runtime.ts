@@ -1,12 +1,13 @@
 /** All instances in load order, and what they share: the bus, flags, command names, reports, and who runs what as whom. */
-import { type CustomMessage, KernelError, messageOf, type PluginKernel, type SlashCommand } from "../../core/index.ts";
+import type { SyncHook } from "tapable";
+import { type CustomMessage, isTapped, KernelError, messageOf, type PluginKernel, type SlashCommand } from "../../core/index.ts";
 import type {} from "../process/contract.ts";
 import type {} from "../rpc/contract.ts";
 import type {} from "../settings/contract.ts";
 import type { SystemPromptOptions } from "../system-prompt/contract.ts";
 import { EventChannels } from "./channels.ts";
 import { createCommandContext, createContext } from "./context.ts";
-import type {} from "./contract.ts";
+import type { HandlerCall } from "./contract.ts";
 import { DeadlineError, Dispatcher } from "./dispatch.ts";
 import { type EventName, rows } from "./events.ts";
 import { type Instance, StaleError } from "./instance.ts";
@@ -31,6 +32,8 @@ export class Runtime {
   isSettling = false;
   /** values of the command line, known once all extensions are loaded */
   flagValues: ReadonlyMap<string, string | true> | undefined;
+  /** told of every call of a handler, for those who watch */
+  called: SyncHook<[call: HandlerCall]> | undefined;
   /** does the work of ctx.reload() and ctx.shutdown() */
   onReload: () => Promise<void> = async () => {};
   onShutdown: () => void = () => {};
@@ -54,6 +57,7 @@ export class Runtime {
       contextOf: (instance) => this.contextOf(instance),
       runAs: (instance, work) => this.runAs(instance, work),
       report: (instance, event, error) => this.report(instance, event, error),
+      watch: (instance, event) => this.#watch(instance, event),
       deadlineMs: () => kernel.tryService("settings")?.get<number>("extensionsDeadlineMs"),
     });
   }
@@ -202,6 +206,14 @@ export class Runtime {
   }
 
   // ------------------------------------------------------------ reports
+
+  /** Starts the clock of one handler call, if somebody wants to know. */
+  #watch(instance: Instance, event: string): ((error?: unknown) => void) | undefined {
+    const { called } = this;
+    if (!called || !isTapped(called)) return undefined;
+    const since = performance.now();
+    return (error) => called.call({ path: instance.path, event, ms: performance.now() - since, ...(error !== undefined && { error }) });
+  }
 
   report(instance: Instance, event: string, error: unknown): void {
     if (error instanceof StaleError || event === "stale") {

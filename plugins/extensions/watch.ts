@@ -1,25 +1,34 @@
 /** Notices changes to extension files: gathered, compared by content, and mapped to the extensions that use them. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { dirname, extname, join, sep } from "node:path";
 import type { FSWatcher } from "chokidar";
 import type { ExtensionHost } from "./host.ts";
 import { hashOf } from "./load.ts";
 import type { Reloader } from "./reload.ts";
 import type { Slot } from "./slots.ts";
 
-/** Changes are gathered until nothing has happened for this long. */
+/** Changes are gathered until nothing has happened for this long… */
 const QUIET_MS = 80;
+/** …but not for ever. */
+const LONGEST_MS = 1000;
+/** What may make an extension come or go: files of these kinds, and directories. */
+const telling = new Set([".ts", ".js", ".json", ""]);
 
 export class Watcher {
   readonly #host: ExtensionHost;
   readonly #reloader: Reloader;
-  readonly #watchers = new Map<string, FSWatcher>();
-  #chokidar: typeof import("chokidar") | undefined;
+  #watch: typeof import("chokidar").watch | undefined;
+  /** places where extensions may come and go */
+  readonly #roots = new Map<string, FSWatcher>();
+  /** directories of the files in use */
+  #directories: FSWatcher | undefined;
+  readonly #watched = new Set<string>();
+  readonly #files = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
+  #since: number | undefined;
   #isStopped = false;
-  #list = "";
-  /** hashes of changes that were handed on, so that one change is one reload */
+  /** changes that were handed on, so that one change is one attempt */
   readonly #seen = new Map<string, string>();
 
   constructor(host: ExtensionHost, reloader: Reloader) {
@@ -28,10 +37,9 @@ export class Watcher {
   }
 
   async start(): Promise<void> {
-    this.#chokidar = await import("chokidar");
+    this.#watch = (await import("chokidar")).watch;
     if (this.#isStopped) return;
-    this.#list = await this.#listing();
-    this.#host.onFile = (file) => this.#watch(file);
+    this.#host.onFile = (file) => this.#watchFile(file);
     this.#watchAll();
     // What changed between loading and watching.
     this.#gather();
@@ -41,56 +49,84 @@ export class Watcher {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#host.onFile = () => {};
-    const watchers = [...this.#watchers.values()];
-    this.#watchers.clear();
-    await Promise.all(watchers.map((watcher) => watcher.close()));
+    await Promise.all([...this.#roots.values(), this.#directories].map((watcher) => watcher?.close()));
+    this.#roots.clear();
   }
 
   // ------------------------------------------------------------ what is watched
 
   #watchAll(): void {
     const { kernel, slots } = this.#host;
-    for (const root of kernel.tryService("resources")?.roots("extensions") ?? []) this.#watch(root);
-    for (const slot of slots) for (const file of filesOf(slot)) this.#watch(file);
+    for (const root of kernel.tryService("resources")?.roots("extensions") ?? []) this.#watchRoot(root);
+    for (const slot of slots) for (const file of filesOf(slot)) this.#watchFile(file);
   }
 
-  /** Watches a file or directory, also one that does not exist yet: its nearest ancestor that does, and nothing else in there. */
-  #watch(target: string): void {
-    if (this.#isStopped || !this.#chokidar || target.startsWith("<") || this.#watchers.has(target)) return;
-    let anchor = target;
+  /** A file or directory, also one that does not exist yet: its nearest ancestor that does, and nothing else in there. */
+  #watchRoot(root: string): void {
+    if (this.#isStopped || !this.#watch || this.#roots.has(root)) return;
+    let anchor = root;
     while (!existsSync(anchor) && dirname(anchor) !== anchor) anchor = dirname(anchor);
-    const watcher = this.#chokidar.watch(anchor, {
+    const watcher = this.#watch(anchor, {
       ignoreInitial: true,
-      depth: anchor === target ? 1 : 99,
+      ...(anchor === root && { depth: 1 }),
       ignored: (path) => {
-        if (path === target || target.startsWith(path + sep) || anchor === path) return false;
-        return !path.startsWith(target + sep) || path.slice(target.length).includes(`${sep}node_modules`);
+        if (path === anchor || path === root || root.startsWith(path + sep)) return false;
+        if (!path.startsWith(root + sep)) return true;
+        const below = path.slice(root.length + 1).split(sep);
+        return below.length > 2 || below.includes("node_modules");
       },
     });
-    watcher.on("all", () => this.#gather());
-    // A watcher that fails only means that a change is noticed later, or by hand.
+    watcher.on("all", (_, path) => {
+      if (telling.has(extname(path))) this.#gather();
+    });
+    this.#forgive(watcher);
+    this.#roots.set(root, watcher);
+  }
+
+  /** By its directory: a file that goes and comes again is still the same file. */
+  #watchFile(file: string): void {
+    if (this.#isStopped || !this.#watch) return;
+    this.#files.add(file);
+    const directory = dirname(file);
+    if (this.#watched.has(directory)) return;
+    this.#watched.add(directory);
+    if (!existsSync(directory)) {
+      this.#watchRoot(directory);
+      return;
+    }
+    if (this.#directories) {
+      this.#directories.add(directory);
+      return;
+    }
+    this.#directories = this.#watch(directory, { ignoreInitial: true, depth: 0 });
+    this.#directories.on("all", (_, path) => {
+      if (this.#files.has(path)) this.#gather();
+    });
+    this.#forgive(this.#directories);
+  }
+
+  /** A watcher that fails only means that a change is noticed later, or by hand. */
+  #forgive(watcher: FSWatcher): void {
     watcher.on("error", () => {});
-    this.#watchers.set(target, watcher);
   }
 
   // ------------------------------------------------------------ what changed
 
   #gather(): void {
     if (this.#isStopped) return;
+    this.#since ??= Date.now();
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), QUIET_MS);
+    const left = this.#since + LONGEST_MS - Date.now();
+    this.#timer = setTimeout(() => void this.#look(), Math.max(0, Math.min(QUIET_MS, left)));
     this.#timer.unref();
   }
 
   async #look(): Promise<void> {
+    this.#since = undefined;
     try {
       const changed: Slot[] = [];
       for (const slot of this.#host.slots) if (await this.#isChanged(slot)) changed.push(slot);
-      // They list extensions and packages; skills and templates follow them too.
-      await this.#host.kernel.tryService("settings")?.reload();
-      const list = await this.#listing();
-      const isListChanged = list !== this.#list;
-      this.#list = list;
+      const isListChanged = await this.#isListChanged();
       if (changed.length === 0 && !isListChanged) return;
       await this.#reloader.changed(changed, isListChanged);
       this.#watchAll();
@@ -100,25 +136,24 @@ export class Watcher {
     }
   }
 
-  /** By content: a touched file is no change. A file that is gone is one only if it is not the entry, whose leaving the list tells. */
+  /** By content: a touched file is no change. An entry that is gone leaves the list, and is told there. */
   async #isChanged(slot: Slot): Promise<boolean> {
-    const now: string[] = [];
+    const differences: string[] = [];
     for (const [file, known] of slot.files) {
       const hash = await readFile(file).then(hashOf, () => "");
-      if (hash !== known && !(hash === "" && file === slot.path)) now.push(`${file}\n${hash}`);
+      if (hash !== known && !(hash === "" && file === slot.path)) differences.push(`${file}\n${hash}`);
     }
-    const state = now.join("\n");
-    if (state === "" || this.#seen.get(slot.path) === state) {
-      if (state === "") this.#seen.delete(slot.path);
-      return false;
-    }
+    const state = differences.join("\n");
+    if (state === "") this.#seen.delete(slot.path);
+    if (state === "" || this.#seen.get(slot.path) === state) return false;
     this.#seen.set(slot.path, state);
     return true;
   }
 
-  async #listing(): Promise<string> {
-    const files = await this.#host.discover();
-    return files.map(({ path }) => path).join("\n");
+  async #isListChanged(): Promise<boolean> {
+    const found = new Set((await this.#host.discover()).map(({ path }) => path));
+    const { slots } = this.#host;
+    return found.size !== slots.length || slots.some(({ path }) => !found.has(path));
   }
 }
 

@@ -153,6 +153,7 @@ describe("the transaction", () => {
       },
       { args: ["--no-hot-reload"] },
     );
+    await rpc.ask("get_state");
     rewrite(rpc, "a.ts", says("two"));
     expect(await command(rpc, "/say")).toEqual(["one"]);
     expect(await rpc.ask("reload", { path: pathOf(rpc, "a.ts") })).toEqual({ reloaded: [pathOf(rpc, "a.ts")], failed: [] });
