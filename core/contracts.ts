@@ -247,6 +247,8 @@ export interface CliCommand {
   description: string;
   /** e.g. "install <source> [-l]" */
   usage?: string;
+  /** The command line that this one is short for; it is run instead. */
+  expand?(args: string[]): string[];
   run(args: string[], io: Io): Promise<number>;
 }
 

@@ -60,10 +60,11 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
 
   const [word = "", ...rest] = argv;
   const command = kernel.registry("cliCommands").get(word);
-  if (command) return runCliCommand(kernel, guard, branding, command, rest);
+  const isLong = command?.expand !== undefined && !asksForHelp(rest);
+  if (command && !isLong) return runCliCommand(kernel, guard, branding, command, rest);
 
   const flags = kernel.registry("flags").all();
-  const { options, given } = parseArguments(argv, flags);
+  const { options, given } = parseArguments(command?.expand?.(rest) ?? argv, flags);
   if (options.help) return print(guard, help(kernel, branding));
   if (options.version) return print(guard, `${branding.version}\n`);
 
@@ -83,7 +84,7 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
 }
 
 async function runCliCommand(kernel: Kernel, guard: ProcessGuard, branding: Branding, command: CliCommand, rawArgs: string[]): Promise<number> {
-  if (rawArgs.includes("--help") || rawArgs.includes("-h")) {
+  if (asksForHelp(rawArgs)) {
     return print(guard, `Usage: ${branding.name} ${command.usage ?? command.name}\n\n${command.description}\n`);
   }
   kernel.options = { cwd: process.cwd(), mode: "text", branding };
@@ -93,6 +94,8 @@ async function runCliCommand(kernel: Kernel, guard: ProcessGuard, branding: Bran
   );
   return typeof result === "number" ? result : 0;
 }
+
+const asksForHelp = (args: readonly string[]) => args.includes("--help") || args.includes("-h");
 
 /** A mode that was asked for, else a chat on a terminal, else one answer. */
 function modeOf(options: Options, { io }: ProcessGuard): string {
