@@ -1,8 +1,8 @@
 /** Anthropic's Messages API. */
 import type { Anthropic as Sdk } from "@anthropic-ai/sdk";
 import { type AssistantMessageEvent, definePlugin, type ModelRequest } from "../../core/index.ts";
+import type { Draft } from "../shared/draft.ts";
 import { anthropicPayload, callIds } from "./anthropic-convert.ts";
-import type { Draft } from "./shared/draft.ts";
 import { type Environment, environmentOf } from "./shared/environment.ts";
 import { type Address, type Counts, type Ending, exchange, type Reader, type WireApi } from "./shared/exchange.ts";
 

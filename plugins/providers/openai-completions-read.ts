@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { OpenAI as Sdk } from "openai";
 import type { AssistantMessageEvent } from "../../core/index.ts";
-import type { Draft } from "./shared/draft.ts";
+import type { Draft } from "../shared/draft.ts";
 import type { Counts, Ending, Reader } from "./shared/exchange.ts";
 
 type Chunk = Sdk.Chat.ChatCompletionChunk;

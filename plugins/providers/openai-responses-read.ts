@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import type { OpenAI as Sdk } from "openai";
 import type { AssistantMessageEvent } from "../../core/index.ts";
+import type { Draft } from "../shared/draft.ts";
 import type { TextMark } from "./openai-responses-convert.ts";
-import type { Draft } from "./shared/draft.ts";
 import type { Counts, Ending, Reader } from "./shared/exchange.ts";
 
 type Chunk = Sdk.Responses.ResponseStreamEvent;

@@ -140,7 +140,8 @@ async function responseOf(script: ScriptModule, request: ModelRequest, index: nu
   return typeof answer === "string" ? { text: answer } : answer;
 }
 
-async function* play(request: ModelRequest, script: ScriptModule, index: number): AsyncGenerator<AssistantMessageEvent> {
+/** Plays the response for the `index`-th request. */
+export async function* play(request: ModelRequest, script: ScriptModule, index: number): AsyncGenerator<AssistantMessageEvent> {
   const response = await responseOf(script, request, index);
   const tools = request.tools.map(({ name }) => name);
   const payload = await request.onPayload({ model: request.model.id, system: request.systemPrompt, messages: request.messages, tools });

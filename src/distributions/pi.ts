@@ -17,6 +17,7 @@ import catalog from "../../plugins/providers/catalog/index.ts";
 import wireApis from "../../plugins/providers/index.ts";
 import { offline } from "../../plugins/providers/offline.ts";
 import { scripted } from "../../plugins/providers/scripted.ts";
+import replay from "../../plugins/replay/index.ts";
 import resources from "../../plugins/resources/index.ts";
 import retry from "../../plugins/retry/index.ts";
 import rpc from "../../plugins/rpc/index.ts";
@@ -51,6 +52,7 @@ const pi: PluginList = [
   wireApis,
   offline,
   scripted,
+  replay,
   retry,
   compaction,
   // what the model can do and is told

@@ -1,8 +1,8 @@
 /** Arguments of tool calls while they arrive: right at every moment, and as cheap at the end as at the beginning. */
 import { expect, test } from "vitest";
 import type { Model } from "../../core/index.ts";
-import { Draft } from "../../plugins/providers/shared/draft.ts";
-import { PartialJson } from "../../plugins/providers/shared/partial-json.ts";
+import { Draft } from "../../plugins/shared/draft.ts";
+import { PartialJson } from "../../plugins/shared/partial-json.ts";
 
 const samples: Record<string, unknown>[] = [
   {},

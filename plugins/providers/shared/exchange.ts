@@ -2,9 +2,10 @@
 import { ABORTED, type AssistantMessageEvent, type Model, type ModelRequest, type Usage, zeroUsage } from "../../../core/index.ts";
 import type { Auth } from "../../models/contract.ts";
 import { calculateCost } from "../../shared/cost.ts";
-import { Draft } from "./draft.ts";
+import { Draft } from "../../shared/draft.ts";
+import { hideSecrets } from "../../shared/secrets.ts";
 import type { Environment } from "./environment.ts";
-import { errorText, hideSecrets, refusalText } from "./failures.ts";
+import { errorText, refusalText } from "./failures.ts";
 import type { Connection } from "./network.ts";
 import { cleanText, type Limits, prepareMessages } from "./transform.ts";
 

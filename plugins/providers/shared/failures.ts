@@ -1,10 +1,7 @@
-/** What to tell about a failed request: the server's own words, and never a secret. */
+/** What to tell about a failed request: the server's own words. */
 import type { Refusal } from "./network.ts";
 
 const LONGEST = 8000;
-const HIDDEN = "[secret]";
-/** Shorter values are no secrets but place-holders, and would mask ordinary words. */
-const SHORTEST_SECRET = 8;
 
 /** `529 {"type":"error",…}`: status and body, with the request's id if the body does not have it. */
 export function refusalText({ status, headers, body }: Refusal): string {
@@ -24,16 +21,6 @@ export function errorText(error: unknown): string {
     if (plain && !parts.some((part) => part.includes(plain))) parts.push(plain);
   }
   return parts.join(": ").slice(0, LONGEST) || "The request failed for an unknown reason";
-}
-
-export function hideSecrets(text: string, secrets: Iterable<string | undefined>): string {
-  let result = text;
-  // The longest first: one secret may contain another.
-  const known = [...new Set(secrets)].filter((secret): secret is string => secret !== undefined && secret.length >= SHORTEST_SECRET);
-  for (const secret of known.sort((a, b) => b.length - a.length)) {
-    for (const form of new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])) result = result.replaceAll(form, HIDDEN);
-  }
-  return result;
 }
 
 function messageWithCode(error: Error): string {

@@ -9,7 +9,7 @@ import {
   type ThinkingContent,
   type ToolCall,
   type Usage,
-} from "../../../core/index.ts";
+} from "../../core/index.ts";
 import { PartialJson } from "./partial-json.ts";
 
 type Reason = "stop" | "length" | "toolUse";
