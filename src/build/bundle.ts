@@ -28,7 +28,7 @@ export interface BundleInput {
 
 const shippedList = /^pi-kernel\/distributions\/([a-z]+)$/;
 const esmBanner = '#!/usr/bin/env node\nimport{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
-const cjsBanner = '#!/usr/bin/env node\nconst __moduleUrl=require("node:url").pathToFileURL(__filename).href;';
+const cjsBanner = '#!/usr/bin/env node\nconst __fileUrl=require("node:url").pathToFileURL(__filename).href;';
 
 export async function bundle(input: BundleInput): Promise<Esbuild.BuildResult<{ metafile: true }>> {
   const { esbuild, root, out, bin, chunks, format } = input;
@@ -49,7 +49,7 @@ export async function bundle(input: BundleInput): Promise<Esbuild.BuildResult<{ 
     minifySyntax: true,
     legalComments: "none",
     external: ["esbuild", "typescript", "fsevents", "postject"],
-    define: { PI_BUILT: "true", PI_VERSION: JSON.stringify(input.version), ...(isEsm ? {} : { "import.meta.url": "__moduleUrl" }) },
+    define: { PI_BUILT: "true", PI_VERSION: JSON.stringify(input.version), ...(isEsm ? {} : { "import.meta.url": "__fileUrl" }) },
     banner: { js: isEsm ? esmBanner : cjsBanner },
     plugins: [ownModules(input)],
     metafile: true,
