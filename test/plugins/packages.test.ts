@@ -265,6 +265,16 @@ test.each([
   expect(readJson(join(place, ".pi/agent/npm/package.json")).dependencies).toBeUndefined();
 });
 
+test("without a network the real npm fails in words, and leaves nothing behind", async () => {
+  const place = tempDir();
+  const env = { npm_config_registry: "http://127.0.0.1:9/", npm_config_fetch_retries: "0" };
+  const done = await runPi({ home: place, env, args: ["install", "npm:fake@1.0.0"] });
+  expect(done).toMatchObject({ status: 1, stdout: "" });
+  expect(done.stderr).toMatch(/Error: "npm install fake@1\.0\.0.*" failed \(exit 1\):[\s\S]*ECONNREFUSED/);
+  expect(existsSync(join(place, ".pi/agent/settings.json"))).toBe(false);
+  expect(existsSync(join(place, ".pi/agent/npm/node_modules/fake"))).toBe(false);
+});
+
 test("an update that fails keeps the old version", async () => {
   const failing = `if (version === "1.0.0") { put("1.0.0"); note("1.0.0"); } else { put("9.9.9"); note("9.9.9"); process.exit(1); }`;
   const place = home({ npmCommand: fakeNpm(failing).npmCommand });
