@@ -1,9 +1,11 @@
 /** What hurts: garbage, slow readers, floods. A tenth of it unless PI_TEST_LONG is set. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { RecordSplitter } from "../../plugins/shared/frames/jsonl.ts";
 import { type Frame, preparePlaces, programPath, startRpc } from "../helpers/pi.ts";
 
 const isLong = process.env.PI_TEST_LONG === "1";
@@ -107,4 +109,36 @@ test.each(["delta", "full"])("a slow reader gets everything in mode %s, and memo
   child.stdin.end();
   const [status] = await once(child, "exit");
   expect(status).toBe(0);
+});
+
+test("while more than 8 MiB wait for the reader, the model is not asked for more", { timeout: 300_000 }, async () => {
+  const count = 4000;
+  const piece = "words ".repeat(1000);
+  // Blocks of two kinds in turn: their increments have no neighbours to be merged with.
+  const steps = Array.from({ length: count }, (_, n) => (n % 2 === 0 ? { thinking: piece } : { text: piece }));
+  const { cwd, env, args, agentDir } = preparePlaces({ script: [{ steps }] });
+  const child = spawn(process.execPath, [programPath, "--mode", "rpc", "--rpc-updates", "delta", ...args], { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  child.stdin.write('{"id":"p","type":"prompt","message":"go"}\n');
+  await once(child.stdout, "readable");
+  await sleep(3000);
+  // The file appears with the first whole assistant message: 24 MB of it are still to come.
+  const sessions = join(agentDir, "sessions");
+  const files = existsSync(sessions) ? readdirSync(sessions, { recursive: true }).filter((name) => String(name).endsWith(".jsonl")) : [];
+  expect(files).toEqual([]);
+  expect(memoryOf(child.pid as number)).toBeLessThan(400);
+
+  let ends = 0;
+  await new Promise<void>((resolve) => {
+    // Not by joining strings: one line has 24 MB.
+    const splitter = new RecordSplitter({
+      onRecord(line) {
+        if (line.includes('_end","contentIndex"')) ends++;
+        if (line === '{"type":"agent_settled"}') resolve();
+      },
+      onTooLong: () => {},
+    });
+    child.stdout.on("data", (bytes: Buffer) => splitter.push(bytes));
+  });
+  expect(ends).toBe(count);
 });
