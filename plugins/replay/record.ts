@@ -34,7 +34,9 @@ export const record = definePlugin({
       if (file === undefined) return;
       if (replay !== undefined) throw new KernelError("E_USAGE", "--record and --replay exclude each other.");
       const recorder = new Recorder(kernel, await opened(resolve(kernel.service("settings").cwd(), file), file));
-      const wrapAll = (draft: Map<string, Provider>) => draft.forEach((provider, name) => draft.set(name, recorder.wrapped(provider)));
+      const wrapAll = (providers: Map<string, Provider>) => {
+        for (const [name, provider] of providers) providers.set(name, recorder.wrapped(provider));
+      };
       kernel.registry("providers").filter(wrapAll, OUTERMOST);
       kernel.hooks.stop.tap({ name: "record", stage: Stage.listen }, () => recorder.close());
     });

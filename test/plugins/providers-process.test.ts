@@ -1,0 +1,131 @@
+/** The wire APIs in the real program: nothing is read before it is used, keys stay inside, and arguments stream at a steady price. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { type AnswerSource, ModelServer, type WireFormat } from "../helpers/model-server.ts";
+import { type Frame, programPath, type RpcProcess, runPi, startRpc, tempDir } from "../helpers/pi.ts";
+
+async function serve(...answers: AnswerSource[]): Promise<ModelServer> {
+  const server = await ModelServer.start(...answers);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+const KEY = "sk-process-key-abcdef";
+const config = (server: ModelServer) => {
+  const provider = (api: WireFormat) => ({ baseUrl: server.baseUrl(api), api, apiKey: KEY, models: [{ id: "m", reasoning: true }] });
+  const providers = { a: provider("anthropic-messages"), c: provider("openai-completions"), r: provider("openai-responses") };
+  return { "models.json": JSON.stringify({ providers }), "settings.json": JSON.stringify({ retry: { enabled: false } }) };
+};
+const lastAnswer = (frames: Frame[]) => frames.findLast(({ type, message }) => type === "message_end" && message.role === "assistant")?.message;
+
+/** Modules that a process has read when it ends, seen from inside. */
+function watched(): { preload: string[]; env: Record<string, string>; loaded(): string } {
+  const file = join(tempDir(), "loaded.txt");
+  const code = `process.on("exit",()=>require("fs").writeFileSync(${JSON.stringify(file)},Object.keys(require.cache).map(f=>{try{return f+":"+require("fs").readFileSync(f,"utf8").match(/node_modules\\/(@anthropic-ai\\/sdk|openai|undici)\\//g)}catch{return f}}).join("\\n")))`;
+  return {
+    preload: [],
+    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`import{createRequire}from"module";const require=createRequire("/");${code}`)}` },
+    loaded: () => readFileSync(file, "utf8"),
+  };
+}
+
+test("a start without a request reads no SDK, and a request only its own", async () => {
+  const server = await serve("Hi", "Hi");
+  const idle = watched();
+  const rpc = startRpc({ args: ["--no-session", "--model", "a/m"], agentFiles: config(server), env: idle.env });
+  await rpc.ask("get_state");
+  await rpc.stop();
+  expect(idle.loaded()).toContain(programPath);
+  expect(idle.loaded()).not.toMatch(/anthropic-ai|openai\/|undici/);
+  const asking = watched();
+  const { stdout } = await runPi({ args: ["--no-session", "--model", "a/m", "-p", "Hello"], agentFiles: config(server), env: asking.env });
+  expect(stdout).toBe("Hi\n");
+  expect(asking.loaded()).toMatch(/anthropic-ai/);
+  expect(asking.loaded()).not.toMatch(/openai\/|undici/);
+});
+
+test("a conversation changes between the APIs while its tools run", async () => {
+  const call = (id: string, path: string): AnswerSource => ({
+    blocks: [{ thinking: "Hm.", signature: "c2ln" }, { toolCall: { id, name: "read", arguments: { path } } }],
+  });
+  const server = await serve(call("toolu_1", "a.txt"), "One.", call("call_2", "a.txt"), "Two.", call("call_3", "a.txt"), "Three.", "Back.");
+  const rpc = startRpc({ args: ["--no-session", "--model", "a/m"], agentFiles: config(server), files: { "a.txt": "content of a" } });
+  expect(lastAnswer(await rpc.prompt("Read"))).toMatchObject({ content: [{ text: "One." }] });
+  await rpc.ask("set_model", { provider: "c", modelId: "m" });
+  expect(lastAnswer(await rpc.prompt("Again"))).toMatchObject({ content: [{ text: "Two." }] });
+  await rpc.ask("set_model", { provider: "r", modelId: "m" });
+  expect(lastAnswer(await rpc.prompt("Again"))).toMatchObject({ content: [{ text: "Three." }] });
+  await rpc.ask("set_model", { provider: "a", modelId: "m" });
+  expect(lastAnswer(await rpc.prompt("Back?"))).toMatchObject({ content: [{ text: "Back." }] });
+  expect(server.requests.map(({ wire }) => wire)).toEqual([
+    "anthropic-messages",
+    "anthropic-messages",
+    "openai-completions",
+    "openai-completions",
+    "openai-responses",
+    "openai-responses",
+    "anthropic-messages",
+  ]);
+  expect(server.requests.at(-1)?.raw.match(/content of a/g)).toHaveLength(3);
+});
+
+test("a key that servers repeat is in nothing that the program writes", async () => {
+  const server = await serve(
+    { status: 401, body: { type: "error", error: { type: "authentication_error", message: `invalid x-api-key: ${KEY}` } } },
+    { text: "x", after: { frames: 3, next: { error: { type: "api_error", message: `bad ${KEY}` } } } },
+    { status: 403, body: `No entry for ${KEY}.` },
+  );
+  const rpc = startRpc({ args: ["--model", "a/m"], agentFiles: config(server) });
+  await rpc.prompt("One");
+  await rpc.prompt("Two");
+  await rpc.ask("set_model", { provider: "r", modelId: "m" });
+  const frames = await rpc.prompt("Three");
+  expect(lastAnswer(frames)?.errorMessage).toBe("403 No entry for [secret].");
+  const { sessionFile } = await rpc.ask("get_state");
+  await rpc.stop();
+  expect(JSON.stringify(rpc.frames) + rpc.stderr + readFileSync(sessionFile, "utf8")).not.toContain(KEY);
+  for (const file of filesUnder(rpc.places.agentDir).filter((path) => !path.endsWith("models.json"))) expect(readFileSync(file, "utf8")).not.toContain(KEY);
+});
+
+test.each(["a", "c", "r"])("arguments of a tool call cost the same per delta in a long call as in a short one (%s)", async (provider) => {
+  const long = process.env.PI_TEST_LONG ? 10_000 : 4000;
+  const answer = (deltas: number): AnswerSource => ({
+    blocks: [{ toolCall: { id: `call_${deltas}`, name: "write", json: pieces(deltas) } }],
+  });
+  const server = await serve(answer(1000), "ok");
+  const rpc = startRpc({ args: ["--no-session", "--rpc-updates", "delta", "--model", `${provider}/m`], agentFiles: config(server) });
+  await rpc.prompt("Warm up");
+  const ratios: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    let short = 0;
+    for (let part = 0; part < long / 1000; part++) short += await cpuOf(rpc, server, answer(1000));
+    ratios.push((await cpuOf(rpc, server, answer(long))) / short);
+    if ((ratios.at(-1) as number) <= 1.3) break;
+  }
+  expect(Math.min(...ratios)).toBeLessThanOrEqual(1.3);
+});
+
+function pieces(deltas: number): string[] {
+  const text = JSON.stringify({ path: "big.txt", content: "0123456789\n".repeat(deltas) });
+  return text.match(/[\s\S]{1,12}/g) ?? [];
+}
+
+/** CPU that the program used for a prompt. */
+async function cpuOf(rpc: RpcProcess, server: ModelServer, answer: AnswerSource): Promise<number> {
+  const used = () => {
+    const fields = readFileSync(`/proc/${rpc.child.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  await rpc.ask("new_session");
+  server.answer(answer, "ok");
+  const before = used();
+  await rpc.prompt("Write");
+  return used() - before;
+}
+
+function filesUnder(directory: string): string[] {
+  return readdirSync(directory, { recursive: true })
+    .map((name) => join(directory, String(name)))
+    .filter((path) => statSync(path).isFile());
+}
