@@ -33,6 +33,14 @@ export interface HandlerCall {
 export type { ResourceFile, Resources } from "../resources/contract.ts";
 export type { ExtensionEvents } from "./types.ts";
 
+/** An extension that was compiled into the program: it gets the modules it imports, and answers its exports. */
+export interface CompiledExtension {
+  name: string;
+  /** package names that we serve */
+  imports: readonly string[];
+  evaluate(load: (specifier: string) => unknown): unknown;
+}
+
 declare module "../../core/index.ts" {
   interface Services {
     extensions: Extensions;
@@ -40,7 +48,7 @@ declare module "../../core/index.ts" {
   interface Options {
     "no-hot-reload"?: boolean;
     /** factories of the program that embeds us, loaded after all files */
-    extensionFactories?: readonly (ExtensionFactory | { name: string; factory: ExtensionFactory })[];
+    extensionFactories?: readonly (ExtensionFactory | { name: string; factory: ExtensionFactory } | CompiledExtension)[];
   }
   interface AgentEvents {
     extension_reload: { extensionPath: string; success: boolean; durationMs: number; generation: number; error?: string };

@@ -1,11 +1,11 @@
 /** The life of extensions: reading, running factories, sessions that come and go, and the end. */
 import { dirname, join, resolve } from "node:path";
-import { KernelError, messageOf, type Plugin, type PluginKernel, type SourceInfo } from "../../core/index.ts";
+import { KernelError, messageOf, type Options, type Plugin, type PluginKernel, type SourceInfo } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { SessionChange, SessionChanged } from "../session/contract.ts";
 import { createApi } from "./api.ts";
 import { Instance } from "./instance.ts";
-import { type EvaluatedModule, LoadError, located, ModuleReader } from "./load.ts";
+import { defaultOf, type EvaluatedModule, LoadError, located, ModuleReader } from "./load.ts";
 import { VirtualTable } from "./modules.ts";
 import { applyProviders } from "./providers.ts";
 import { Runtime } from "./runtime.ts";
@@ -15,8 +15,8 @@ import { clearScreen } from "./ui.ts";
 
 /** A factory that takes longer is set aside; it may join later. */
 const FACTORY_MS = 10_000;
-/** How long handlers of the first session_start may hold up the first answer. */
-const STARTUP_MS = 5000;
+/** How long handlers of session_start may hold up the agent. */
+const WELCOME_MS = 5000;
 /** How long extensions may take to say goodbye when the program ends. */
 const GOODBYE_MS = 3000;
 
@@ -95,7 +95,7 @@ export class ExtensionHost {
     const joining = this.instantiate(slot, module, { staged: false }).then(
       async (instance) => {
         this.commit(slot, instance);
-        if (isLate && this.#hasStarted) await this.announceStart([instance], "startup");
+        if (isLate && this.#hasStarted) await this.welcome([instance], "startup");
       },
       (error) => this.failed(slot, "load", error),
     );
@@ -105,8 +105,7 @@ export class ExtensionHost {
     });
     if ((await Promise.race([joining, patience])) !== "late") return;
     isLate = true;
-    const error = `The factory has not finished after ${FACTORY_MS / 1000} s; the agent goes on without it until it does.`;
-    this.kernel.fault({ from: slot.path, during: "load", error });
+    this.failed(slot, "load", `The factory has not finished after ${FACTORY_MS / 1000} s; the agent goes on without it until it does.`);
   }
 
   // ------------------------------------------------------------ modules and instances
@@ -120,15 +119,22 @@ export class ExtensionHost {
 
   async read(slot: Slot): Promise<EvaluatedModule> {
     const inline = this.kernel.options.extensionFactories?.[this.#inline().findIndex(({ path }) => path === slot.path)];
-    if (inline) return { exported: typeof inline === "function" ? inline : inline.factory, files: new Map() };
+    if (inline) return { exported: await this.#exportedBy(inline), files: new Map() };
     try {
-      const module = await this.#reader.read(slot.path);
+      const module = await inTime(this.#reader.read(slot.path), "The module has not finished loading");
       slot.files = module.files;
       return module;
     } catch (error) {
       if (error instanceof LoadError) slot.files = new Map([...slot.files, ...error.files]);
       throw error;
     }
+  }
+
+  async #exportedBy(inline: NonNullable<Options["extensionFactories"]>[number]): Promise<unknown> {
+    if (typeof inline === "function") return inline;
+    if ("factory" in inline) return inline.factory;
+    await Promise.all(inline.imports.filter((name) => this.#table.serves(name)).map((name) => this.#table.prepare(name)));
+    return defaultOf(inline.evaluate((name) => this.#table.get(name)));
   }
 
   /** Runs the module's factory. What it registers is not visible until it takes its place. */
@@ -223,7 +229,7 @@ export class ExtensionHost {
   // ------------------------------------------------------------ sessions
 
   /** `session_start`, what older extensions expect after it, and `resources_discover`; once per instance. */
-  async announceStart(instances: readonly Instance[], reason: StartReason, previousSessionFile?: string): Promise<void> {
+  async #announceStart(instances: readonly Instance[], reason: StartReason, previousSessionFile?: string): Promise<void> {
     const only = instances.filter((instance) => !instance.hasStarted && instance.state === "active");
     for (const instance of only) instance.hasStarted = true;
     const previous = previousSessionFile === undefined ? {} : { previousSessionFile };
@@ -256,18 +262,22 @@ export class ExtensionHost {
     if (hasFound) await resources?.reload();
   }
 
-  /** A session is open. At start nobody waits long for slow handlers, nor for those that ask the user. */
-  async sessionChanged({ reason, previousFile }: SessionChanged): Promise<void> {
-    this.#hasStarted = true;
-    const started = this.announceStart(this.runtime.instances, reason, previousFile);
-    if (reason !== "startup") return started;
+  /** Announces the start. Nobody waits long for slow handlers, nor for those that ask the user. */
+  async welcome(instances: readonly Instance[], reason: StartReason, previousSessionFile?: string): Promise<void> {
     const forget: (() => void)[] = [];
     const patience = new Promise<void>((goOn) => {
-      const timer = setTimeout(goOn, STARTUP_MS);
-      forget.push(() => clearTimeout(timer), ...this.runtime.instances.map((instance) => instance.onDialogs(goOn)));
+      const timer = setTimeout(goOn, WELCOME_MS);
+      forget.push(() => clearTimeout(timer), ...instances.map((instance) => instance.onDialogs(goOn)));
     });
+    const started = this.#announceStart(instances, reason, previousSessionFile);
     await Promise.race([started.catch((error) => this.kernel.fault({ during: "session_start", error })), patience]);
     for (const undo of forget) undo();
+  }
+
+  /** A session is open. */
+  async sessionChanged({ reason, previousFile }: SessionChanged): Promise<void> {
+    this.#hasStarted = true;
+    await this.welcome(this.runtime.instances, reason, previousFile);
   }
 
   /** The session is about to go, and with it everything that was made for it. */
@@ -323,6 +333,15 @@ export class ExtensionHost {
     for (const instance of instances) for (const child of instance.execs) child.kill("SIGTERM");
     await Promise.all(instances.map((instance) => this.retire(instance)));
   }
+}
+
+/** `work`, or a failure after the time that factories have. */
+export async function inTime<T>(work: Promise<T>, complaint: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${complaint} after ${FACTORY_MS / 1000} s.`)), FACTORY_MS);
+  });
+  return Promise.race([work, tooLate]).finally(() => clearTimeout(timer));
 }
 
 /** A plugin or a list of them, for those who write for the kernel itself. */

@@ -68,7 +68,7 @@ export function hashOf(text: string | Buffer): string {
 }
 
 /** `export default`, `module.exports =` and `exports.default =` all count. */
-function defaultOf(module: unknown): unknown {
+export function defaultOf(module: unknown): unknown {
   let value = module;
   for (let depth = 0; depth < 3; depth++) {
     const inner = (value as { default?: unknown } | undefined)?.default;

@@ -10,7 +10,13 @@ const registered = new WeakMap<Instance, Map<string, (() => void)[]>>();
 
 /** While the factory runs it is only noted; later it takes effect at once, or throws. */
 export function registerProvider(runtime: Runtime, instance: Instance, name: unknown, config: ProviderConfig | undefined): void {
-  if (typeof name !== "string") throw new Error("registerProvider takes a name and a configuration; provider objects are not supported.");
+  if (typeof name !== "string") {
+    const error = new Error("registerProvider takes a name and a configuration; provider objects are not supported.");
+    if (instance.state !== "loading") throw error;
+    // The rest of the extension may well work without it.
+    runtime.kernel.fault({ from: instance.path, during: "register_provider", error });
+    return;
+  }
   const merged = { ...instance.providers.get(name), ...withoutUndefined(config ?? {}) };
   if (instance.state !== "loading") apply(runtime, instance, name, merged);
   instance.providers.set(name, merged);

@@ -2,7 +2,7 @@
 import { KernelError, messageOf } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { Extensions } from "./contract.ts";
-import type { ExtensionHost } from "./host.ts";
+import { type ExtensionHost, inTime } from "./host.ts";
 import type { Instance } from "./instance.ts";
 import { arrange, type Slot } from "./slots.ts";
 import { clearScreen } from "./ui.ts";
@@ -141,7 +141,17 @@ export class Reloader {
       if (instance?.state !== "active") this.#handOver(slot.live, data);
       return data;
     };
-    instance = await this.#host.instantiate(slot, module, { staged: true, handedOver });
+    const making = this.#host.instantiate(slot, module, { staged: true, handedOver });
+    try {
+      instance = await inTime(making, "The factory has not finished");
+    } catch (error) {
+      // Should it end after all, nobody wants it any more.
+      void making.then(
+        (late) => this.#host.retire(late),
+        () => undefined,
+      );
+      throw error;
+    }
     return { slot, instance, since, data };
   }
 
@@ -188,7 +198,7 @@ export class Reloader {
       host.activateTools([...(instance?.tools.keys() ?? [])].filter((name) => isByHand || !before?.has(name)));
     }
     const fresh = staged.flatMap(({ instance }) => instance ?? []);
-    await host.announceStart(fresh, "reload");
+    await host.welcome(fresh, "reload");
     for (const { slot, since } of staged) this.#announce(slot, since);
     for (const instance of old) this.#drain(instance, isByHand);
   }

@@ -124,6 +124,7 @@ export class Watcher {
   async #look(): Promise<void> {
     this.#since = undefined;
     try {
+      await this.#followSettings();
       const changed: Slot[] = [];
       for (const slot of this.#host.slots) if (await this.#isChanged(slot)) changed.push(slot);
       const isListChanged = await this.#isListChanged();
@@ -150,10 +151,30 @@ export class Watcher {
     return true;
   }
 
+  /** Lists of extensions in settings files count at once; other settings wait for a reload by hand. */
+  async #followSettings(): Promise<void> {
+    const settings = this.#host.kernel.tryService("settings");
+    if (!settings) return;
+    const listed = async (scope: "user" | "project", known: Readonly<Record<string, unknown>>) => {
+      const text = await readFile(settings.file(scope), "utf8").catch(() => "{}");
+      return JSON.stringify(listIn(text)) !== JSON.stringify(known.extensions ?? []);
+    };
+    const isTrusted = this.#host.kernel.tryService("trust")?.isTrusted() ?? true;
+    if ((await listed("user", settings.user())) || (isTrusted && (await listed("project", settings.project())))) await settings.reload();
+  }
+
   async #isListChanged(): Promise<boolean> {
     const found = new Set((await this.#host.discover()).map(({ path }) => path));
     const { slots } = this.#host;
     return found.size !== slots.length || slots.some(({ path }) => !found.has(path));
+  }
+}
+
+function listIn(text: string): unknown {
+  try {
+    return JSON.parse(text).extensions ?? [];
+  } catch {
+    return [];
   }
 }
 

@@ -47,7 +47,7 @@ class Registry {
   Entries = () => new Map(this.#known);
 }
 
-export const typebox = {
+export const typebox: Record<string, unknown> = {
   ...typebox1,
   ...legacy,
   Type: withLegacy,
