@@ -100,7 +100,11 @@ async function installNpm(source: RemoteSource & { kind: "npm" }, store: string,
 function npm(args: string[], store: string, workshop: Workshop): Promise<string> {
   const [command = "npm", ...first] = workshop.npmCommand;
   const quiet = ["--prefix", store, "--legacy-peer-deps", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
-  return runChild(command, [...first, ...args, ...quiet, ...(workshop.scripts ? [] : ["--ignore-scripts"])], childOptions(store, workshop));
+  return runChild(
+    command,
+    [...first, ...args, ...quiet, ...(workshop.scripts ? [] : ["--ignore-scripts"])],
+    childOptions(`npm ${args.join(" ")}`, store, workshop),
+  );
 }
 
 // ---------------------------------------------------------------- git
@@ -108,7 +112,7 @@ function npm(args: string[], store: string, workshop: Workshop): Promise<string>
 /** Made ready beside its place and then moved there: nobody sees half a checkout. */
 async function installGit(source: RemoteSource & { kind: "git" }, store: string, directory: string, workshop: Workshop): Promise<void> {
   const stage = join(store, `.stage-${randomBytes(6).toString("hex")}`);
-  const options = childOptions(store, workshop);
+  const options = childOptions(`git clone ${source.host}/${source.path}`, store, workshop);
   // A repository's address must not name a program to run.
   const safe = ["protocol.allow=never", ...["https", "http", "ssh", "git", "file"].map((name) => `protocol.${name}.allow=always`)].flatMap((item) => [
     "-c",
@@ -117,7 +121,7 @@ async function installGit(source: RemoteSource & { kind: "git" }, store: string,
   const depth = source.ref ? [] : ["--depth", "1"];
   try {
     await runChild("git", [...safe, "clone", "--quiet", ...depth, "--", source.url, stage], options);
-    if (source.ref) await checkout(stage, source.ref, options);
+    if (source.ref) await checkout(stage, source.ref, { ...options, label: `git checkout ${source.ref}` });
     if (existsSync(join(stage, "package.json"))) await npm(["install", "--omit=dev"], stage, workshop);
     await writeFile(refFile(stage), source.ref ?? "");
     await mkdir(dirname(directory), { recursive: true });
@@ -162,8 +166,8 @@ function inStore<T>(store: string, work: () => Promise<T>): Promise<T> {
   return withFileLock(join(store, "install"), work, { tries: 600, pauseMs: 200, staleMs: 10 * 60_000 });
 }
 
-function childOptions(cwd: string, { signal, onOutput }: Workshop): ChildOptions {
-  return { cwd, signal, onOutput };
+function childOptions(label: string, cwd: string, { signal, onOutput }: Workshop): ChildOptions {
+  return { label, cwd, signal, onOutput };
 }
 
 function readText(file: string): string | undefined {

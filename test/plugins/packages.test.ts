@@ -270,9 +270,13 @@ test("without a network the real npm fails in words, and leaves nothing behind",
   const env = { npm_config_registry: "http://127.0.0.1:9/", npm_config_fetch_retries: "0" };
   const done = await runPi({ home: place, env, args: ["install", "npm:fake@1.0.0"] });
   expect(done).toMatchObject({ status: 1, stdout: "" });
-  expect(done.stderr).toMatch(/Error: "npm install fake@1\.0\.0.*" failed \(exit 1\):[\s\S]*ECONNREFUSED/);
+  expect(done.stderr).toMatch(/ECONNREFUSED[\s\S]*Error: "npm install fake@1\.0\.0" failed \(exit 1\)/);
   expect(existsSync(join(place, ".pi/agent/settings.json"))).toBe(false);
   expect(existsSync(join(place, ".pi/agent/npm/node_modules/fake"))).toBe(false);
+  write(place, { ".pi/agent/settings.json": JSON.stringify({ packages: ["npm:fake@1.0.0"] }) });
+  const rpc = startRpc({ home: place, env, script });
+  expect(await names(rpc)).toEqual([]);
+  expect(rpc.stderr).toMatch(/npm:fake@1\.0\.0 is not loaded: "npm install fake@1\.0\.0" failed \(exit 1\):\nnpm error code ECONNREFUSED/);
 });
 
 test("an update that fails keeps the old version", async () => {
