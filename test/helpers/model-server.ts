@@ -201,7 +201,7 @@ export class ModelServer {
 async function write(response: ServerResponse, { splitBytes, crlf }: ServerAnswer, frame: string, signal: AbortSignal): Promise<void> {
   const bytes = Buffer.from(crlf ? frame.replaceAll("\n", "\r\n") : frame);
   if (!splitBytes) {
-    if (!response.write(bytes) && !response.destroyed) await new Promise((resolve) => response.once("drain", resolve).once("close", resolve));
+    if (!response.write(bytes) && !response.destroyed) await drained(response);
     return;
   }
   for (let at = 0; at < bytes.length; at += splitBytes) {
@@ -209,6 +209,16 @@ async function write(response: ServerResponse, { splitBytes, crlf }: ServerAnswe
     // One packet each, or the client sees them joined again.
     await sleep(1, undefined, { signal });
   }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.once("drain", done).once("close", done);
+  });
 }
 
 function frameText(frame: string | object, wire: WireFormat): string {

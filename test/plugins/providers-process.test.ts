@@ -1,6 +1,6 @@
 /** The wire APIs in the real program: nothing is read before it is used, keys stay inside, and arguments stream at a steady price. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type AnswerSource, ModelServer, type WireFormat } from "../helpers/model-server.ts";
 import { type Frame, programPath, type RpcProcess, runPi, startRpc, tempDir } from "../helpers/pi.ts";
@@ -19,14 +19,29 @@ const config = (server: ModelServer) => {
 };
 const lastAnswer = (frames: Frame[]) => frames.findLast(({ type, message }) => type === "message_end" && message.role === "assistant")?.message;
 
-/** Modules that a process has read when it ends, seen from inside. */
-function watched(): { preload: string[]; env: Record<string, string>; loaded(): string } {
-  const file = join(tempDir(), "loaded.txt");
-  const code = `process.on("exit",()=>require("fs").writeFileSync(${JSON.stringify(file)},Object.keys(require.cache).map(f=>{try{return f+":"+require("fs").readFileSync(f,"utf8").match(/node_modules\\/(@anthropic-ai\\/sdk|openai|undici)\\//g)}catch{return f}}).join("\\n")))`;
+/** Which packages of interest a process has read, seen from inside. */
+function watched(): { env: Record<string, string>; packages(): string[] } {
+  const directory = tempDir();
+  const log = join(directory, "read.txt");
+  const preload = join(directory, "preload.cjs");
+  const code = `const fs = require("node:fs");
+    const read = fs.readFileSync;
+    const files = [];
+    fs.readFileSync = (file, ...rest) => (files.push(String(file)), read(file, ...rest));
+    process.on("exit", () => fs.writeFileSync(${JSON.stringify(log)}, files.join("\\n")));`;
+  writeFileSync(preload, code);
+  const outputs: Record<string, { inputs: object }> = JSON.parse(readFileSync(join(dirname(programPath), "meta.json"), "utf8")).outputs;
+  const inputs = new Map(Object.entries(outputs).map(([path, output]) => [basename(path), Object.keys(output.inputs)]));
   return {
-    preload: [],
-    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`import{createRequire}from"module";const require=createRequire("/");${code}`)}` },
-    loaded: () => readFileSync(file, "utf8"),
+    env: { NODE_OPTIONS: `--require=${preload}` },
+    packages() {
+      const files = readFileSync(log, "utf8").split("\n");
+      expect(files.some((file) => basename(file) === "core.cjs")).toBe(true);
+      const found = files
+        .flatMap((file) => inputs.get(basename(file)) ?? [])
+        .map((input) => /node_modules\/(@anthropic-ai\/sdk|openai|undici)\//.exec(input)?.[1]);
+      return [...new Set(found)].filter((name) => name !== undefined).sort();
+    },
   };
 }
 
@@ -36,13 +51,16 @@ test("a start without a request reads no SDK, and a request only its own", async
   const rpc = startRpc({ args: ["--no-session", "--model", "a/m"], agentFiles: config(server), env: idle.env });
   await rpc.ask("get_state");
   await rpc.stop();
-  expect(idle.loaded()).toContain(programPath);
-  expect(idle.loaded()).not.toMatch(/anthropic-ai|openai\/|undici/);
-  const asking = watched();
-  const { stdout } = await runPi({ args: ["--no-session", "--model", "a/m", "-p", "Hello"], agentFiles: config(server), env: asking.env });
-  expect(stdout).toBe("Hi\n");
-  expect(asking.loaded()).toMatch(/anthropic-ai/);
-  expect(asking.loaded()).not.toMatch(/openai\/|undici/);
+  expect(idle.packages()).toEqual([]);
+  for (const [provider, sdk] of [
+    ["a", "@anthropic-ai/sdk"],
+    ["c", "openai"],
+  ]) {
+    const asking = watched();
+    const { stdout } = await runPi({ args: ["--no-session", "--model", `${provider}/m`, "-p", "Hello"], agentFiles: config(server), env: asking.env });
+    expect(stdout).toBe("Hi\n");
+    expect(asking.packages()).toEqual([sdk]);
+  }
 });
 
 test("a conversation changes between the APIs while its tools run", async () => {
