@@ -13,6 +13,8 @@ process.emitWarning = (warning, ...rest) => {
 
 const build = "__BUILD__";
 const modules = new Map();
+/** functions of the modules that come in the core's file */
+const packed = new Map();
 const unsaved = [];
 
 function privateCacheDir() {
@@ -35,13 +37,22 @@ function isOurs(directory) {
 const cacheDir = privateCacheDir();
 const trusted = cacheDir !== undefined && isOurs(cacheDir);
 
+/** A module that is loaded when `it` is asked for. */
+class Lazy {
+  #load;
+  #module;
+  constructor(load) {
+    this.#load = load;
+  }
+  get it() {
+    return (this.#module ??= this.#load());
+  }
+}
+const lazy = (load) => new Lazy(load);
 const nativeImport = (specifier) => import(specifier);
 
-function load(file) {
-  const known = modules.get(file);
-  if (known) return known.exports;
-  const module = { exports: {} };
-  modules.set(file, module);
+/** Evaluates the script in a file, with what V8 made of it last time. */
+function evaluate(file) {
   // The bundler writes ASCII only; latin1 is the cheapest way to read it.
   const source = fs.readFileSync(file, "latin1");
   const cacheFile = cacheDir && path.join(cacheDir, `${path.basename(file)}.bin`);
@@ -51,16 +62,21 @@ function load(file) {
       cachedData = fs.readFileSync(cacheFile);
     } catch {}
   }
-  const script = new vm.Script(`(function(exports,require,module,__filename,__dirname,__import){${source}\n})`, {
-    filename: file,
-    cachedData,
-    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  });
+  const script = new vm.Script(source, { filename: file, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER });
   if (cacheFile && (!cachedData || script.cachedDataRejected)) unsaved.push([cacheFile, script]);
+  return script.runInThisContext();
+}
+
+function load(file) {
+  const known = modules.get(file);
+  if (known) return known.exports;
+  const module = { exports: {} };
+  modules.set(file, module);
   const directory = path.dirname(file);
   const localRequire = (specifier) => (specifier.startsWith(".") && specifier.endsWith(".cjs") ? load(path.join(directory, specifier)) : require(specifier));
   localRequire.resolve = require.resolve;
-  script.runInThisContext()(module.exports, localRequire, module, file, directory, nativeImport);
+  const run = packed.get(file) ?? evaluate(file);
+  run(module.exports, localRequire, module, file, directory, nativeImport, lazy);
   return module.exports;
 }
 
@@ -78,4 +94,6 @@ function saveCaches() {
 }
 
 if (cacheDir) process.once("exit", saveCaches);
-load(path.join(__dirname, "core.cjs"));
+const core = path.join(__dirname, "core.cjs");
+for (const [name, run] of Object.entries(evaluate(core))) packed.set(path.join(__dirname, name), run);
+load(core);

@@ -1,11 +1,13 @@
 /**
- * Builds the program as a lazy bundle: one small core, everything heavy in chunks that are read at first use.
+ * Builds the program as a lazy bundle: one core, everything heavy in chunks that are read at first use.
  * esbuild splits ES modules; each chunk then becomes CommonJS, which starts faster and can be started with a code cache.
+ * Imports are made lazy on the way: a module, ours or Node's, is loaded when something in it is used for the first time.
+ * The chunks that the core always needs are packed into one file: one read, one script, one cache.
  */
 import { createHash } from "node:crypto";
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 
@@ -13,6 +15,9 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const out = resolve(root, process.env.PI_DIST || "dist");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const require = createRequire(import.meta.url);
+
+/** What is imported lazily and yet needed by every start. */
+const atEveryStart = ["plugins/extensions/bridge.ts"];
 
 /** Packages that only special commands need and that stay outside. */
 const external = ["esbuild", "typescript", "fsevents", "postject", "@silvia-odwyer/photon-node"];
@@ -61,14 +66,50 @@ async function buildProgram() {
     logLevel: "warning",
   });
   const names = new Set(result.outputFiles.map(({ path }) => path));
-  const files = [];
-  for (const { path, text } of result.outputFiles) {
+  const codes = new Map();
+  for (const { path, text } of result.outputFiles) codes.set(path, await toCommonJs(text, path, names));
+  const core = join(stage, "core.cjs");
+  const always = coreChunks([core, ...chunksOf(result.metafile, atEveryStart)], codes, packagesOnly(result.metafile));
+  const others = [...codes].filter(([path]) => !always.has(path));
+  const files = [{ path: core, code: pack([...always], codes) }, ...others.map(([path, code]) => ({ path, code: scriptOf(code) }))];
+  for (const { path, code } of files) {
     mkdirSync(dirname(path), { recursive: true });
-    const code = await toCommonJs(text, path, names);
     writeFileSync(path, code);
-    files.push({ path, code });
   }
   return { metafile: result.metafile, files };
+}
+
+/** A chunk as the script that boot.cjs evaluates: a function. */
+function scriptOf(code) {
+  return `(function(exports,require,module,__filename,__dirname,__import,__lazy){${code}\n})`;
+}
+
+/** Several chunks as one script: functions by path, evaluated when they are first required. */
+function pack(paths, codes) {
+  const entries = paths.map((path) => `${JSON.stringify(relative(stage, path))}:${scriptOf(codes.get(path))}`);
+  return `({${entries.join(",\n")}})`;
+}
+
+/** These chunks and all that they import statically, except for packages that may never be used. */
+function coreChunks(first, codes, late) {
+  const found = new Set(first);
+  for (const path of found) {
+    for (const [, specifier] of codes.get(path).matchAll(/(?<!then\(\(\)=>)\brequire\("(\.\.?\/[^"]+\.cjs)"\)/g)) {
+      const target = resolve(dirname(path), specifier);
+      if (codes.has(target) && !late.has(target)) found.add(target);
+    }
+  }
+  return found;
+}
+
+function chunksOf(metafile, sources) {
+  return Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) => (sources.includes(entryPoint) ? [resolve(root, path)] : []));
+}
+
+/** Chunks with nothing in them but code of packages, e.g. typebox. */
+function packagesOnly(metafile) {
+  const isPackages = ({ inputs }) => Object.keys(inputs).length > 0 && Object.keys(inputs).every((input) => input.includes("node_modules/"));
+  return new Set(Object.entries(metafile.outputs).flatMap(([path, output]) => (isPackages(output) ? [resolve(root, path)] : [])));
 }
 
 /** Turns one chunk into CommonJS. Imports of our own chunks become requires; all others stay real imports. */
@@ -79,8 +120,18 @@ async function toCommonJs(text, path, names) {
   const output = await transform(lazy, { format: "cjs", platform: "node", target: "node20", minifyWhitespace: true, legalComments: "none" });
   // A script that V8 takes from its code cache has lost the way to import(); the entry, which is no such script, does it instead.
   const code = output.code.replace(/(=>|\breturn )import\((?!["'])/g, "$1__import(");
-  if (!code.includes("__moduleUrl")) return code;
-  return `const __moduleUrl=require("node:url").pathToFileURL(__filename).href;${code}`;
+  return lazily(code.trimEnd()).replaceAll("__moduleUrl", 'require("node:url").pathToFileURL(__filename).href');
+}
+
+/** Makes `var import_x=require("x")` wait until x is used. */
+function lazily(code) {
+  const names = [];
+  const waiting = code.replace(/\bvar (import_\w+)=((?:__toESM\()?require\("[^"]+"\)\)?);/g, (_, name, load) => {
+    names.push(name);
+    return `var ${name}$=__lazy(()=>${load});`;
+  });
+  if (names.length === 0) return code;
+  return waiting.replace(new RegExp(`\\b(${names.join("|")})\\b(?!\\$)`, "g"), "$1$.it");
 }
 
 /** The entry: starts the chunks with V8's code cache. */
@@ -94,12 +145,10 @@ function buildBoot(files) {
 
 /** What other programs import: ES modules that share their chunks, packages left outside. */
 async function buildLibrary() {
-  const entries = Object.fromEntries(
-    ["index", "plugin", "distribution", ...readdirSync(join(root, "src/distributions")).map((file) => `distributions/${file.slice(0, -3)}`)].map((name) => [
-      name,
-      `src/${name}.ts`,
-    ]),
-  );
+  const lists = readdirSync(join(root, "src/distributions")).map((file) => `distributions/${file.slice(0, -3)}`);
+  const entries = Object.fromEntries(["index", "plugin", "distribution", ...lists].map((name) => [name, `src/${name}.ts`]));
+  entries.testing = "src/testing/index.ts";
+  entries.client = "src/client/index.ts";
   await build({
     absWorkingDir: root,
     entryPoints: entries,

@@ -24,7 +24,7 @@ export const isDirectory = (path: string): boolean => statOf(path)?.isDirectory(
 
 export function realPath(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return path;
   }

@@ -1,5 +1,4 @@
 /** The `todo` tool: the model plans its work and ticks it off. */
-import { Type } from "typebox";
 import { definePlugin, type PluginKernel, Stage, type Tool, textBlock } from "../../core/index.ts";
 import type {} from "../session/contract.ts";
 import type { TodoPhase, TodoPhaseInput, TodoStatus } from "./contract.ts";
@@ -46,9 +45,20 @@ function isWanted(kernel: PluginKernel): boolean {
   return named.some((list) => (typeof list === "string" ? list.split(",") : Array.isArray(list) ? list : []).some((name) => String(name).trim() === "todo"));
 }
 
+// Plain JSON Schema: nothing is built at start.
+const text = { type: "string" };
+const status = { type: "string", enum: statuses };
+const listOf = (properties: object, required: string[] = []) => ({ type: "array", items: { type: "object", properties, required } });
+const parameters = {
+  type: "object",
+  properties: {
+    phases: listOf({ id: text, name: text, tasks: listOf({ id: text, content: text, status }, ["content"]) }),
+    add: listOf({ content: text, phase: { type: "string", description: "id or name; default: the last phase" } }, ["content"]),
+    update: listOf({ id: text, status, content: text }, ["id"]),
+  },
+};
+
 function definition(kernel: PluginKernel): Tool<Input> {
-  const Status = Type.Union(statuses.map((status) => Type.Literal(status)));
-  const Task = Type.Object({ id: Type.Optional(Type.String()), content: Type.String(), status: Type.Optional(Status) });
   return {
     name: "todo",
     label: "Todo",
@@ -56,15 +66,7 @@ function definition(kernel: PluginKernel): Tool<Input> {
       "Keep the todo list of this session. `phases` replaces the whole list; `add` appends tasks; `update` changes tasks by id. " +
       "Without arguments it shows the list. One task is in_progress at a time; when it is closed, the next one starts.",
     promptSnippet: "Keep a todo list for work with several steps",
-    parameters: Type.Object({
-      phases: Type.Optional(
-        Type.Array(Type.Object({ id: Type.Optional(Type.String()), name: Type.Optional(Type.String()), tasks: Type.Optional(Type.Array(Task)) })),
-      ),
-      add: Type.Optional(
-        Type.Array(Type.Object({ content: Type.String(), phase: Type.Optional(Type.String({ description: "id or name; default: the last phase" })) })),
-      ),
-      update: Type.Optional(Type.Array(Type.Object({ id: Type.String(), status: Type.Optional(Status), content: Type.Optional(Type.String()) }))),
-    }),
+    parameters,
     // Not "builtin": those are inactive unless they are named, and this one is active whenever it is there.
     sourceInfo: { path: "<todos:todo>", source: "todos", scope: "temporary", origin: "top-level" },
     execute: async ({ params }) => {

@@ -49,7 +49,7 @@ function areDecisions(value: unknown): value is Decisions {
 
 export function realPath(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return path;
   }
