@@ -60,11 +60,11 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
 
   const [word = "", ...rest] = argv;
   const command = kernel.registry("cliCommands").get(word);
-  const isLong = command?.expand !== undefined && !asksForHelp(rest);
-  if (command && !isLong) return runCliCommand(kernel, guard, branding, command, rest);
+  const expanded = asksForHelp(rest) ? undefined : command?.expand?.(rest);
+  if (command && !expanded) return runCliCommand(kernel, guard, branding, command, rest);
 
   const flags = kernel.registry("flags").all();
-  const { options, given } = parseArguments(command?.expand?.(rest) ?? argv, flags);
+  const { options, given } = parseArguments(expanded ?? argv, flags);
   if (options.help) return print(guard, help(kernel, branding));
   if (options.version) return print(guard, `${branding.version}\n`);
 
@@ -77,7 +77,10 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
   }
   if (!kernel.plugins().includes("extensions")) refuseUnknown(options);
 
-  await kernel.start({ cwd: process.cwd(), ...options, mode, branding, bundledExtensions: program.extensions });
+  const files = program.extensions.filter((extension) => typeof extension === "string");
+  const extensionFactories = program.extensions.filter((extension) => typeof extension !== "string");
+  const extension = [...((options.extension as string[] | undefined) ?? []), ...files];
+  await kernel.start({ cwd: process.cwd(), ...options, mode, branding, extension, extensionFactories });
   const acting = given.map((name) => kernel.registry("flags").get(name)).find((flag) => flag?.action);
   if (acting?.action) return acting.action(options[acting.name], guard.io);
   return transport.serve(guard.io);

@@ -1,10 +1,14 @@
 /** What `import … from "pi-kernel/distribution"` gives: a team's own agent as a list in one file. */
 import { definePlugin, flatten, KernelError, type Plugin, type PluginList } from "../core/index.ts";
+import type { CompiledExtension } from "../plugins/extensions/contract.ts";
+import type { ExtensionAPI } from "../plugins/extensions/types.ts";
 import type { Branding } from "../plugins/settings/contract.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../plugins/shared/nearest.ts";
 
-/** An extension that comes with the distribution: a factory, or the path of its file (relative to the distribution file). */
-export type DistributedExtension = string | ((pi: never) => void | Promise<void>) | { name: string; factory: (pi: never) => void | Promise<void> };
+type Factory = (pi: ExtensionAPI) => void | Promise<void>;
+
+/** An extension that comes with the distribution: a factory, or a file (relative to the distribution file), or the name of a built-in one. */
+export type DistributedExtension = string | Factory | { name: string; factory: Factory } | CompiledExtension;
 
 export interface Distribution {
   /** shown in titles and help */

@@ -1,6 +1,6 @@
 /** Reads a distribution file; `pi-kernel/*` in it is the running program. */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createJiti } from "jiti";
 import * as typebox from "typebox";
@@ -38,5 +38,10 @@ export async function loadDistribution(file: string, cwd: string): Promise<distr
     if (error instanceof KernelError) throw error;
     throw new KernelError("E_USAGE", `The distribution file ${file} cannot be used: ${messageOf(error).split("\n", 1)[0]}`, { cause: error });
   }
-  return distribution.programOf(module.default, file);
+  const program = distribution.programOf(module.default, file);
+  const located = (extension: string) => {
+    const own = resolve(dirname(path), extension);
+    return existsSync(own) ? own : `builtin:${extension.replace(/^builtin:/, "")}`;
+  };
+  return { ...program, extensions: program.extensions.map((extension) => (typeof extension === "string" ? located(extension) : extension)) };
 }

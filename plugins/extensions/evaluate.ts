@@ -8,7 +8,7 @@ import { dirname, extname, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { runInThisContext } from "node:vm";
 import type { createJiti, Jiti } from "jiti";
-import type { Transform } from "./transform.ts";
+import type { Transform } from "../shared/compiler.ts";
 
 /** The modules that extensions import by the API's names. */
 export interface VirtualModules {

@@ -3,8 +3,9 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf } from "../../core/index.ts";
+import type { Transform } from "../shared/compiler.ts";
 import { Evaluation, type VirtualModules } from "./evaluate.ts";
-import { cachedTransform, type Transform } from "./transform.ts";
+import { cachedTransform } from "./transform.ts";
 
 /** An evaluated module: its default export, and its own files as they were read. It outlives instances made from it. */
 export interface EvaluatedModule {

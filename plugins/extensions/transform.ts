@@ -1,25 +1,8 @@
 /** Compiles extension sources, remembering the results: private, atomic, addressed by content, and never able to break a load. */
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-
-export interface TransformInput {
-  source: string;
-  filename?: string;
-  ts?: boolean;
-  async?: boolean;
-  jsx?: unknown;
-  interopDefault?: boolean;
-  [option: string]: unknown;
-}
-
-export interface TransformOutput {
-  code: string;
-  error?: unknown;
-}
-
-export type Transform = (input: TransformInput) => TransformOutput;
+import { join } from "node:path";
+import { compile as compileTypeScript, type Transform, type TransformInput } from "../shared/compiler.ts";
 
 /** Changes with whatever changes the output for the same input. */
 const SALT = "jiti-2.7.0/1";
@@ -27,7 +10,7 @@ const SALT = "jiti-2.7.0/1";
 const MAX_FILES = 4000;
 
 /** A transform that looks into `directory` first. Without a usable directory it only compiles. */
-export function cachedTransform(directory: string | undefined, compile: Transform = babel): Transform {
+export function cachedTransform(directory: string | undefined, compile: Transform = compileTypeScript): Transform {
   if (directory === undefined || !isPrivate(directory)) return compile;
   return (input) => {
     const file = join(directory, `${keyOf(input)}.js`);
@@ -100,26 +83,4 @@ function writeChecked(file: string, code: string): void {
 
 function checksum(code: string): string {
   return createHash("sha1").update(code).digest("hex");
-}
-
-let compiler: Transform | undefined;
-
-/** jiti's own compiler, read at the first file that is not in the cache. It lies beside the bundle, or in jiti's package. */
-function babel(input: TransformInput): TransformOutput {
-  compiler ??= findCompiler();
-  return compiler(input);
-}
-
-function findCompiler(): Transform {
-  const require = createRequire(import.meta.url);
-  const places = ["./babel.cjs", "../babel.cjs", () => join(dirname(require.resolve("jiti/package.json")), "dist/babel.cjs")];
-  let failure: unknown;
-  for (const place of places) {
-    try {
-      return require(typeof place === "string" ? place : place()) as Transform;
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw new Error("The compiler for TypeScript extensions is missing: babel.cjs was not found beside the program.", { cause: failure });
 }

@@ -23,8 +23,11 @@ export interface ListedSession extends Omit<SessionInfo, "created" | "modified" 
   readonly allMessagesText: string;
 }
 
+/** A class whose instances extensions see as their session manager; its static members make one. */
+export type SessionManagerClass = (new (document: SessionDocument) => object) & Record<string, any>;
+
 /** Makes the class for one program's places. */
-export function defineSessionManager(places: DefaultPlaces) {
+export function defineSessionManager(places: DefaultPlaces): SessionManagerClass {
   const dirFor = (cwd: string, dir: string | undefined) => dir ?? sessionDir({ cwd, agentDir: places.agentDir(), allDirs: () => [], expand: (path) => path });
 
   return class SessionManager {

@@ -61,10 +61,10 @@ export async function bundle(input: BundleInput): Promise<Esbuild.BuildResult<{ 
 function entry({ root, file, bin, extensions }: BundleInput): string {
   const isFile = (extension: DistributedExtension): extension is string => typeof extension === "string";
   const imports = extensions.flatMap((extension, index) =>
-    isFile(extension) ? [`import extension${index} from ${JSON.stringify(extensionFile(root, file, extension))};`] : [],
+    isFile(extension) ? [`import * as extension${index} from ${JSON.stringify(`compiled:${extensionFile(root, file, extension)}`)};`] : [],
   );
   const list = extensions.map((extension, index) =>
-    isFile(extension) ? `{ name: ${JSON.stringify(extension)}, factory: extension${index} }` : `distribution.extensions[${index}]`,
+    isFile(extension) ? `{ name: ${JSON.stringify(extension)}, ...extension${index} }` : `distribution.extensions[${index}]`,
   );
   return [
     `import distribution from ${JSON.stringify(file)};`,
@@ -100,10 +100,12 @@ function ownModules({ root, chosen, files, lists }: BundleInput): Esbuild.Plugin
       build.onResolve({ filter: /^(typebox|tapable)(\/|$)/ }, ({ path, pluginData }) =>
         pluginData?.own ? undefined : build.resolve(path, { resolveDir: root, kind: "import-statement", pluginData: { own: true } }),
       );
-      build.onResolve({ filter: /^(@mariozechner|@earendil-works)\/pi-/ }, ({ path }) => {
-        const file = join(root, "plugins/extensions/public", `${path.split("/")[1]}.ts`);
-        return existsSync(file) ? { path: file } : undefined;
-      });
+      build.onResolve({ filter: /^compiled:/ }, ({ path }) => ({ path: path.slice("compiled:".length), namespace: "compiled" }));
+      build.onLoad({ filter: /.*/, namespace: "compiled" }, async ({ path }) => ({
+        contents: await compiled(build.esbuild, path),
+        loader: "js",
+        resolveDir: root,
+      }));
       // In one file there is no place beside the program: the compiler goes in, evaluated at its first use.
       build.onLoad({ filter: /plugins\/shared\/compiler\.ts$/ }, () => ({
         contents: `let compiler;\nexport const compile = (input) => (compiler ??= require(${JSON.stringify(compiler)}))(input);`,
@@ -112,6 +114,27 @@ function ownModules({ root, chosen, files, lists }: BundleInput): Esbuild.Plugin
       }));
     },
   };
+}
+
+/** An extension as a function of the modules it imports: those are the program's own, made when it runs. */
+async function compiled({ build }: Pick<typeof Esbuild, "build">, file: string): Promise<string> {
+  const { outputFiles, metafile } = await build({
+    entryPoints: [file],
+    bundle: true,
+    format: "cjs",
+    platform: "node",
+    target: "node20",
+    external: ["@mariozechner/*", "@earendil-works/*", "@sinclair/typebox", "@sinclair/typebox/*", "typebox", "typebox/*", "pi-kernel", "pi-kernel/*"],
+    write: false,
+    metafile: true,
+    logLevel: "silent",
+  });
+  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  return [
+    `export const imports = ${JSON.stringify([...new Set(imports)])};`,
+    `const body = (module, exports, require) => {${outputFiles[0]?.text ?? ""}};`,
+    "export const evaluate = (load) => { const module = { exports: {} }; body(module, module.exports, (name) => load(name) ?? require(name)); return module.exports; };",
+  ].join("\n");
 }
 
 /** A list with only the chosen plugins, in its order; each is picked out of the file that defines it. */

@@ -62,7 +62,7 @@ it("a session manager branches in memory", () => {
   expect(session.getChildren(one)).toHaveLength(2);
   session.appendLabelChange(one, "mark");
   expect(session.createBranchedSession(one)).toBeUndefined();
-  expect(session.getEntries().map(({ type }) => type)).toEqual(["message", "label"]);
+  expect(session.getEntries().map(({ type }: { type: string }) => type)).toEqual(["message", "label"]);
   session.newSession();
   expect(session.getEntries()).toEqual([]);
 });

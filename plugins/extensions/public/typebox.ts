@@ -47,7 +47,7 @@ class Registry {
   Entries = () => new Map(this.#known);
 }
 
-export const typebox: Record<string, unknown> = {
+export const typebox: Record<string, any> = {
   ...typebox1,
   ...legacy,
   Type: withLegacy,
