@@ -151,13 +151,13 @@ export class Watcher {
     return true;
   }
 
-  /** Lists of extensions in settings files count at once; other settings wait for a reload by hand. */
+  /** Lists of resources and packages in settings files count at once; other settings wait for a reload by hand. */
   async #followSettings(): Promise<void> {
     const settings = this.#host.kernel.tryService("settings");
     if (!settings) return;
     const listed = async (scope: "user" | "project", known: Readonly<Record<string, unknown>>) => {
-      const text = await readFile(settings.file(scope), "utf8").catch(() => "{}");
-      return JSON.stringify(listIn(text)) !== JSON.stringify(known.extensions ?? []);
+      const now = listsIn(await readFile(settings.file(scope), "utf8").catch(() => "{}"));
+      return now !== undefined && now !== listsOf(known);
     };
     const isTrusted = this.#host.kernel.tryService("trust")?.isTrusted() ?? true;
     if ((await listed("user", settings.user())) || (isTrusted && (await listed("project", settings.project())))) await settings.reload();
@@ -170,12 +170,17 @@ export class Watcher {
   }
 }
 
-function listIn(text: string): unknown {
+/** What a settings file lists, comparable; undefined while it cannot be read. */
+function listsIn(text: string): string | undefined {
   try {
-    return JSON.parse(text).extensions ?? [];
+    return listsOf(JSON.parse(text.replace(/^\uFEFF/, "")));
   } catch {
-    return [];
+    return undefined;
   }
+}
+
+function listsOf(settings: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(["extensions", "packages", "skills", "prompts"].map((kind) => settings[kind] ?? []));
 }
 
 /** What belongs to an extension: its own files and the manifest beside it. */
