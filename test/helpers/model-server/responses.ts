@@ -34,8 +34,7 @@ export function responsesFrames(answer: ServerAnswer, body: any): object[] {
 
 function itemEvents(block: ServerBlock, output_index: number, phase: "start" | "delta" | "stop", delta: string): object[] {
   const kind = kindOf(block);
-  const done = finished(block, output_index);
-  const item_id = (done as { id: string }).id;
+  const item_id = itemId(block, output_index);
   const part = { item_id, output_index, content_index: 0 };
   if (phase === "stop") {
     const text = deltasOf(block).join("");
@@ -43,11 +42,11 @@ function itemEvents(block: ServerBlock, output_index: number, phase: "start" | "
       ...(kind === "toolCall" ? [{ type: "response.function_call_arguments.done", item_id, output_index, arguments: text }] : []),
       ...(kind === "text" ? [{ type: "response.output_text.done", ...part, text }] : []),
       ...(kind === "refusal" ? [{ type: "response.refusal.done", ...part, refusal: text }] : []),
-      { type: "response.output_item.done", output_index, item: done },
+      { type: "response.output_item.done", output_index, item: finished(block, output_index) },
     ];
   }
   if (phase === "start") {
-    const item = { ...done, status: "in_progress", ...openFields[kind] };
+    const item = { ...finished(block, output_index), status: "in_progress", ...openFields[kind] };
     return [
       { type: "response.output_item.added", output_index, item },
       ...(kind === "text" ? [{ type: "response.content_part.added", ...part, part: { type: "output_text", text: "", annotations: [] } }] : []),
@@ -69,12 +68,18 @@ const openFields: Record<string, object> = {
   refusal: { content: [] },
 };
 
+function itemId(block: ServerBlock, index: number): string {
+  if ("thinking" in block && block.id) return block.id;
+  return `${{ toolCall: "fc", thinking: "rs", redacted: "rs", text: "msg", refusal: "msg" }[kindOf(block)]}_${index}`;
+}
+
 function finished(block: ServerBlock, index: number): object {
+  const id = itemId(block, index);
   const text = deltasOf(block).join("");
   if ("toolCall" in block) {
     return {
       type: "function_call",
-      id: `fc_${index}`,
+      id,
       call_id: toolCallId(block, index, "call_"),
       name: block.toolCall.name,
       arguments: text,
@@ -84,12 +89,12 @@ function finished(block: ServerBlock, index: number): object {
   if ("thinking" in block) {
     return {
       type: "reasoning",
-      id: block.id ?? `rs_${index}`,
+      id,
       summary: text === "" ? [] : [{ type: "summary_text", text }],
       encrypted_content: block.signature ?? `enc-${index}`,
     };
   }
-  if ("redacted" in block) return { type: "reasoning", id: `rs_${index}`, summary: [], encrypted_content: block.redacted };
+  if ("redacted" in block) return { type: "reasoning", id, summary: [], encrypted_content: block.redacted };
   const content = "refusal" in block ? { type: "refusal", refusal: text } : { type: "output_text", text, annotations: [] };
-  return { type: "message", id: `msg_${index}`, role: "assistant", status: "completed", content: [content] };
+  return { type: "message", id, role: "assistant", status: "completed", content: [content] };
 }
