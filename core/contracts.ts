@@ -247,8 +247,8 @@ export interface CliCommand {
   description: string;
   /** e.g. "install <source> [-l]" */
   usage?: string;
-  /** The command line that this one is short for; it is run instead. */
-  expand?(args: string[]): string[];
+  /** The command line that this one is short for; it is run instead. undefined: none, `run` does the work. */
+  expand?(args: string[]): string[] | undefined | Promise<string[] | undefined>;
   run(args: string[], io: Io): Promise<number>;
 }
 

@@ -60,7 +60,7 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
 
   const [word = "", ...rest] = argv;
   const command = kernel.registry("cliCommands").get(word);
-  const expanded = asksForHelp(rest) ? undefined : command?.expand?.(rest);
+  const expanded = asksForHelp(rest) ? undefined : await command?.expand?.(rest);
   if (command && !expanded) return runCliCommand(kernel, guard, branding, command, rest);
 
   const flags = kernel.registry("flags").all();

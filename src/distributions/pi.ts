@@ -1,5 +1,6 @@
 /** Everything: the list that `pi` is made of. The order is the order of loading. */
 import type { PluginList } from "../../core/index.ts";
+import authoring from "../../plugins/authoring/index.ts";
 import chat from "../../plugins/chat/index.ts";
 import compaction from "../../plugins/compaction/index.ts";
 import completions from "../../plugins/completions/index.ts";
@@ -73,6 +74,7 @@ const pi: PluginList = [
   state,
   exportHtml,
   completions,
+  authoring,
   print,
   chat,
 ];

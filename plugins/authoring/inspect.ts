@@ -1,0 +1,86 @@
+/**
+ * `ext inspect FILE`: loads one extension in this process alone, opens and closes a session, and writes what it saw as JSON lines:
+ * a report for each extension, then what is left of it after session_shutdown. `ext check` runs it as a child and reads them.
+ */
+import { type Fault, type Io, messageOf, type PluginKernel, Stage } from "../../core/index.ts";
+import type { ExtensionInfo } from "../extensions/contract.ts";
+import type { Ui } from "../rpc/contract.ts";
+import { unknownEvents } from "./events.ts";
+import { unknownImports } from "./imports.ts";
+import type { Owned, Problem, Report } from "./report.ts";
+import { toolMistakes } from "./schemas.ts";
+
+const MODE = "ext-inspect";
+
+/** A line of the inspection. */
+export type Line = { report: Report } | { path: string; leftover: Owned; problems: Problem[] };
+
+/** Prepares the inspection before the agent starts; answers the command line to start it with. */
+export function prepareInspection(kernel: PluginKernel, file: string): string[] {
+  const faults: Fault[] = [];
+  kernel.hooks.fault.tap("inspect", (fault) => void faults.push(fault));
+  kernel.provide("ui", nobody);
+  kernel.registry("transports").add({ name: MODE, mode: "rpc", serve: (io) => inspect(kernel, faults.splice(0), io) });
+  // After the extensions' own goodbye, before what they forgot is cleared.
+  kernel.hooks.stop.tap({ name: "inspect", stage: Stage.listen }, () => {
+    const io = kernel.tryService("process")?.io;
+    for (const info of kernel.tryService("extensions")?.list() ?? []) {
+      if (info.state !== "failed" && io) write(io, { path: info.path, leftover: ownedBy(info), problems: problemsOf(info.path, faults) });
+    }
+  });
+  const alone = ["--no-extensions", "--no-skills", "--no-prompt-templates", "--no-context-files", "--no-approve", "--no-session", "--no-hot-reload"];
+  return ["--mode", MODE, "--extension", file, "--model", "offline/demo", ...alone];
+}
+
+async function inspect(kernel: PluginKernel, faults: readonly Fault[], io: Io): Promise<number> {
+  const extensions = kernel.service("extensions");
+  for (const info of extensions.list()) {
+    const { path } = info;
+    const { tools, commands, events, providers, flags } = info.owns;
+    const isLoaded = info.state !== "failed";
+    const own = kernel
+      .registry("tools")
+      .all()
+      .filter(({ sourceInfo }) => sourceInfo?.path === path);
+    const problems = [
+      ...problemsOf(path, faults),
+      ...(isLoaded ? await unknownImports(path, (specifier) => extensions.exportsOf(specifier)) : []),
+      ...unknownEvents(events),
+      ...own.flatMap(toolMistakes),
+    ];
+    const registers = { tools, commands, events, providers, flags };
+    write(io, { report: { path, registers, owns: ownedBy(info), leftover: { timers: 0, children: 0 }, problems } });
+  }
+  return 0;
+}
+
+function write(io: Io, line: Line): void {
+  io.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+const ownedBy = ({ owns: { timers, children } }: ExtensionInfo): Owned => ({ timers, children });
+
+function problemsOf(path: string, faults: readonly Fault[]): Problem[] {
+  return faults
+    .filter(({ from }) => from === path)
+    .map(({ during, error }) => {
+      const isImport = during === "load" && /cannot find (module|package)/i.test(messageOf(error));
+      const kind = isImport ? "import" : during === "load" ? "load" : during === "conflict" ? "conflict" : "handler";
+      return { level: "error", kind, message: during === "load" ? messageOf(error) : `${during}: ${messageOf(error)}` };
+    });
+}
+
+/** Nobody is there to answer: every dialog is cancelled at once. */
+const nobody: Ui = {
+  select: async () => undefined,
+  confirm: async () => false,
+  input: async () => undefined,
+  editor: async () => undefined,
+  notify: () => {},
+  setStatus: () => {},
+  setWidget: () => {},
+  setTitle: () => {},
+  setEditorText: () => {},
+  cancelDialogs: () => {},
+  openDialogs: () => 0,
+};

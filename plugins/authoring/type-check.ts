@@ -1,0 +1,111 @@
+/** Type errors of an extension, with the TypeScript that is installed beside it. */
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Problem } from "./report.ts";
+
+export interface TypeCheck {
+  /** how it was done; undefined: there is no TypeScript */
+  how?: string;
+  problems: Problem[];
+}
+
+const API = "plugins/extensions/public/types";
+
+export async function checkTypes(file: string, cwd: string): Promise<TypeCheck> {
+  const places = [file, join(cwd, "package.json")];
+  const compiler = findPackage("typescript", places);
+  if (!compiler || !/\.[cm]?tsx?$/.test(file)) return { problems: [], ...(compiler && { how: "plain JavaScript" }) };
+  const { bin, version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8"));
+  const directory = await mkdtemp(join(tmpdir(), "pi-types-"));
+  try {
+    const config = join(directory, "tsconfig.json");
+    await writeFile(config, JSON.stringify(configFor(file, places)));
+    const output = await run([join(compiler, bin.tsc ?? bin), "--noEmit", "--pretty", "false", "-p", config], dirname(file));
+    return { how: `checked with TypeScript ${version}`, problems: problemsIn(output, findPackage("@types/node", places) !== undefined) };
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The project's own configuration if it has one, else a strict one that knows the API. */
+function configFor(file: string, places: readonly string[]): object {
+  const own = nearestConfig(file);
+  if (own) return { extends: own, compilerOptions: { noEmit: true, rootDir: "/" }, files: [file], include: [] };
+  const root = packageRoot();
+  const built = root && join(root, "dist/types", `${API}.d.ts`);
+  const api = root && (existsSync(built as string) ? built : join(root, `${API}.ts`));
+  const typebox = findPackage("typebox", root ? [file, join(root, "package.json")] : [file]);
+  const node = findPackage("@types/node", places);
+  return {
+    compilerOptions: {
+      target: "ES2023",
+      module: "NodeNext",
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      allowImportingTsExtensions: true,
+      types: node ? ["node"] : [],
+      ...(node && { typeRoots: [dirname(node)] }),
+      paths: {
+        ...(api && { "@mariozechner/pi-coding-agent": [api], "@earendil-works/pi-coding-agent": [api] }),
+        ...(typebox && { typebox: [join(typebox, "build/index.d.mts")] }),
+      },
+    },
+    files: [file],
+  };
+}
+
+/** Up to the package that the file belongs to. */
+function nearestConfig(file: string): string | undefined {
+  for (let directory = dirname(file); ; directory = dirname(directory)) {
+    const config = join(directory, "tsconfig.json");
+    if (existsSync(config)) return config;
+    if (existsSync(join(directory, "package.json")) || directory === dirname(directory)) return undefined;
+  }
+}
+
+/** The directory of a package as seen from the first of these files that sees it. */
+function findPackage(name: string, from: readonly string[]): string | undefined {
+  for (const file of from) {
+    for (const base of createRequire(file).resolve.paths(name) ?? []) {
+      const directory = join(base, name);
+      if (statSync(join(directory, "package.json"), { throwIfNoEntry: false })) return directory;
+    }
+  }
+  return undefined;
+}
+
+/** Our own package, whether this runs from its sources or from its bundle. */
+function packageRoot(): string | undefined {
+  for (let directory = dirname(fileURLToPath(import.meta.url)); directory !== dirname(directory); directory = dirname(directory)) {
+    const file = join(directory, "package.json");
+    if (existsSync(file) && JSON.parse(readFileSync(file, "utf8")).name === "pi-kernel") return directory;
+  }
+  return undefined;
+}
+
+function run(args: string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => {
+        output += text;
+      });
+    }
+    child.on("error", reject);
+    child.on("close", () => resolve(output));
+  });
+}
+
+function problemsIn(output: string, knowsNode: boolean): Problem[] {
+  const lines = output.split("\n").filter((line) => /\berror TS\d+:/.test(line));
+  const isAboutNode = (line: string) =>
+    /TS(2307|2580|2591|2584|2868|2304).*('node:|'process'|'Buffer'|'console'|@types\/node|setTimeout|setInterval)/.test(line);
+  return lines.filter((line) => knowsNode || !isAboutNode(line)).map((message) => ({ level: "error", kind: "type", message }));
+}
