@@ -6,6 +6,8 @@ import faults from "../../plugins/faults/index.ts";
 import loader from "../../plugins/loader/index.ts";
 import models from "../../plugins/models/index.ts";
 import print from "../../plugins/print/index.ts";
+import catalog from "../../plugins/providers/catalog/index.ts";
+import wireApis from "../../plugins/providers/index.ts";
 import { offline } from "../../plugins/providers/offline.ts";
 import { scripted } from "../../plugins/providers/scripted.ts";
 import resources from "../../plugins/resources/index.ts";
@@ -26,7 +28,7 @@ import trust from "../../plugins/trust/index.ts";
 
 const ci: PluginList = [
   [faults, settings, trust, resources, loader],
-  [session, models, offline, scripted, retry],
+  [session, models, catalog, wireApis, offline, scripted, retry],
   [read, grep, find, ls, active, images, systemPrompt],
   [slashCommands, skills, templates, extensions],
   [piDialect, print],
