@@ -21,6 +21,10 @@ type Scope = "user" | "project";
 const switches = { extensions: "no-extensions", skills: "no-skills", prompts: "no-prompt-templates" } as const;
 const explicit = { extensions: undefined, skills: "skill", prompts: "prompt-template" } as const;
 
+/** before the name of an extension that comes with the program */
+const BUILTIN = "builtin:";
+const isBuiltin = (source: string): boolean => source.startsWith(BUILTIN);
+
 export class ResourcesService implements Resources {
   readonly hooks = { changed: new AsyncSeriesHook<[]>() };
   readonly #kernel: PluginKernel;
@@ -52,7 +56,7 @@ export class ResourcesService implements Resources {
 
   roots(kind: ResourceKind): string[] {
     const sources = this.#kernel.options.extension ?? [];
-    const given = sources.filter((source) => !isRemoteSource(source) && !source.startsWith("builtin:")).map((source) => this.#fromCwd(source));
+    const given = sources.filter((source) => !isRemoteSource(source) && !isBuiltin(source)).map((source) => this.#fromCwd(source));
     const named = explicit[kind] ? (this.#kernel.options[explicit[kind]] ?? []).map((path) => this.#fromCwd(path)) : [];
     const roots = [...given.flatMap((path) => [path, join(path, kind)]), ...named];
     if (!this.#isOff(kind)) {
@@ -211,7 +215,10 @@ export class ResourcesService implements Resources {
   #listedPaths(scope: Scope, kind: ResourceKind): string[] {
     const { dir, home } = this.#base(scope);
     const plain = this.#list(scope, kind).filter((entry) => !isAdjustment(entry));
-    return plain.map((entry) => (isGlob(entry) ? entry : expandPath(entry, dir, home)));
+    return plain.flatMap((entry) => {
+      if (isBuiltin(entry)) return this.#builtin(entry) ?? [];
+      return [isGlob(entry) ? entry : expandPath(entry, dir, home)];
+    });
   }
 
   #discoveryDirs(scope: Scope, kind: ResourceKind): { dir: string; baseDir: string; scan(dir: string): Promise<string[]> }[] {
@@ -246,7 +253,7 @@ export class ResourcesService implements Resources {
   }
 
   async #commandLinePath(source: string): Promise<string | undefined> {
-    if (source.startsWith("builtin:")) return this.#builtin(source.slice("builtin:".length));
+    if (isBuiltin(source)) return this.#builtin(source);
     return isRemoteSource(source) ? this.#directory(source, "temporary") : this.#fromCwd(source);
   }
 
@@ -270,7 +277,8 @@ export class ResourcesService implements Resources {
   }
 
   /** An extension that comes with the program, from sources and from the build alike. */
-  #builtin(name: string): string | undefined {
+  #builtin(source: string): string | undefined {
+    const name = source.slice(BUILTIN.length);
     const start = this.#kernel.options.packageDir ?? dirname(fileURLToPath(import.meta.url));
     for (let dir = start; ; dir = dirname(dir)) {
       const shelf = join(dir, "builtin-extensions");

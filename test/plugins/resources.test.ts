@@ -194,10 +194,13 @@ test("-e takes files, directories, packages and names of builtin extensions", as
 });
 
 test("builtin:NAME is an extension that comes with the program", async () => {
-  const { root, open } = world(["program/builtin-extensions/hello.ts", "program/builtin-extensions/big/index.ts"]);
+  const { root, agent, open } = world(["program/builtin-extensions/hello.ts", "program/builtin-extensions/big/index.ts"]);
   const { list, faults } = await open({ packageDir: join(root, "program/dist"), extension: ["builtin:hello", "builtin:big", "builtin:none"] });
   expect(await list("extensions")).toEqual(["program/builtin-extensions/hello.ts", "program/builtin-extensions/big/index.ts"]);
   expect(faults).toEqual(['There is no builtin extension "none"; there are big, hello']);
+  writeFileSync(join(agent, "settings.json"), JSON.stringify({ extensions: ["builtin:hello"] }));
+  const listed = await open({ packageDir: join(root, "program/dist") });
+  expect(await listed.list("extensions")).toEqual(["program/builtin-extensions/hello.ts"]);
 });
 
 test("manifests: globs, exclusions, dot directories only by name", async () => {
