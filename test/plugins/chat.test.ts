@@ -1,0 +1,70 @@
+import { execFileSync, spawn } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { type PiOptions, preparePlaces, programPath } from "../helpers/pi.ts";
+
+const hasTerminal = (() => {
+  try {
+    execFileSync("script", ["--version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** The program on a terminal of its own. */
+function openChat(options: PiOptions) {
+  const { cwd, env, args } = preparePlaces(options);
+  const command = [process.execPath, programPath, ...args].map((word) => `'${word}'`).join(" ");
+  const child = spawn("script", ["-qefc", command, "/dev/null"], { cwd, env: { ...env, TERM: "xterm" } });
+  let screen = "";
+  let wake = () => {};
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    screen += text;
+    wake();
+  });
+  const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
+  return {
+    type: (keys: string) => child.stdin.write(keys),
+    async until(text: string) {
+      while (!screen.includes(text)) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      screen = screen.slice(screen.indexOf(text) + text.length);
+    },
+    closed,
+  };
+}
+
+describe.skipIf(!hasTerminal)("the chat (needs the program script for a terminal)", () => {
+  it("streams answers, runs slash commands, and leaves with Ctrl-D", async () => {
+    const greet =
+      'export default (pi) => pi.registerCommand("greet", { description: "Says hello", handler: async (args, ctx) => ctx.ui.notify("Hello " + args) });';
+    const chat = openChat({ agentFiles: { "extensions/greet.ts": greet }, script: { responses: [{ text: ["Fine, ", "thanks."] }] } });
+    await chat.until("> ");
+    chat.type("How are you?\r");
+    await chat.until("Fine, thanks.");
+    await chat.until("> ");
+    chat.type("/commands\r");
+    await chat.until("/greet  Says hello");
+    chat.type("/greet you\r");
+    await chat.until("Hello you");
+    chat.type("\u0004");
+    expect(await chat.closed).toBe(0);
+  });
+
+  it("Ctrl-C aborts the run and keeps the chat, and a model cannot steer the terminal", async () => {
+    const chat = openChat({ script: { responses: [{ text: "\u001b[2Jworking", hang: true }, "still here"] } });
+    await chat.until("> ");
+    chat.type("Go\r");
+    await chat.until("[2Jworking");
+    chat.type("\u0003");
+    await chat.until("Request was aborted");
+    await chat.until("> ");
+    chat.type("Are you there?\r");
+    await chat.until("still here");
+    chat.type("\u0004");
+    expect(await chat.closed).toBe(0);
+  });
+});
