@@ -1,5 +1,4 @@
 /** The service `resources`: the order in which places count, and what each holds. */
-import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AsyncSeriesHook } from "tapable";
@@ -10,6 +9,7 @@ import { type Complain, complainer } from "../shared/complaints.ts";
 import { isRemoteSource } from "../shared/package-source.ts";
 import { expandPath } from "../shared/paths.ts";
 import type {} from "../system-prompt/contract.ts";
+import { builtinExtension, isBuiltin } from "./builtin.ts";
 import type { FilesOptions, ResourceFile, ResourceKind, Resources } from "./contract.ts";
 import { readManifest } from "./manifest.ts";
 import { type DeclaredPackage, declaredPackages, filterPackage } from "./packages.ts";
@@ -20,10 +20,6 @@ type Scope = "user" | "project";
 
 const switches = { extensions: "no-extensions", skills: "no-skills", prompts: "no-prompt-templates" } as const;
 const explicit = { extensions: undefined, skills: "skill", prompts: "prompt-template" } as const;
-
-/** before the name of an extension that comes with the program */
-const BUILTIN = "builtin:";
-const isBuiltin = (source: string): boolean => source.startsWith(BUILTIN);
 
 export class ResourcesService implements Resources {
   readonly hooks = { changed: new AsyncSeriesHook<[]>() };
@@ -276,21 +272,8 @@ export class ResourcesService implements Resources {
     return known;
   }
 
-  /** An extension that comes with the program, from sources and from the build alike. */
   #builtin(source: string): string | undefined {
-    const name = source.slice(BUILTIN.length);
-    const start = this.#kernel.options.packageDir ?? dirname(fileURLToPath(import.meta.url));
-    for (let dir = start; ; dir = dirname(dir)) {
-      const shelf = join(dir, "builtin-extensions");
-      if (isDirectory(shelf)) return [join(shelf, `${name}.ts`), join(shelf, name)].find(statOf) ?? this.#noBuiltin(name, readdirSync(shelf));
-      if (dir === dirname(dir)) return this.#noBuiltin(name, []);
-    }
-  }
-
-  #noBuiltin(name: string, files: readonly string[]): undefined {
-    const names = files.filter((file) => !file.startsWith(".")).map((file) => file.replace(/\.ts$/, ""));
-    this.#complain(`There is no builtin extension "${name}"${names.length > 0 ? `; there are ${names.join(", ")}` : ""}`);
-    return undefined;
+    return builtinExtension(source, this.#kernel.options.packageDir ?? dirname(fileURLToPath(import.meta.url)), this.#complain);
   }
 }
 
