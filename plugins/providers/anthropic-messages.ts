@@ -1,21 +1,13 @@
 /** Anthropic's Messages API. */
 import type { Anthropic as Sdk } from "@anthropic-ai/sdk";
-import { type AssistantMessageEvent, definePlugin, type ModelRequest } from "../../core/index.ts";
+import type { AssistantMessageEvent, ModelRequest } from "../../core/index.ts";
 import type { Draft } from "../shared/draft.ts";
 import { anthropicPayload, callIds } from "./anthropic-convert.ts";
-import { type Environment, environmentOf } from "./shared/environment.ts";
+import type { Environment } from "./shared/environment.ts";
 import { type Address, type Counts, type Ending, exchange, type Reader, type WireApi } from "./shared/exchange.ts";
 
 type Payload = Sdk.Messages.MessageCreateParamsStreaming;
 type Chunk = Sdk.Messages.RawMessageStreamEvent;
-
-export const anthropicMessages = definePlugin({
-  name: "provider:anthropic-messages",
-  apply(kernel) {
-    const environment = environmentOf(kernel);
-    kernel.registry("providers").add({ name: "anthropic-messages", stream: (request) => streamAnthropic(request, environment) });
-  },
-});
 
 export function streamAnthropic(request: ModelRequest, environment: Environment): AsyncGenerator<AssistantMessageEvent> {
   return exchange(api, request, environment);

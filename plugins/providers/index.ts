@@ -1,6 +1,27 @@
-/** The wire APIs. Each is a plugin of its own and reads its SDK at the first request. */
-import { anthropicMessages } from "./anthropic-messages.ts";
-import { openaiCompletions } from "./openai-completions.ts";
-import { openaiResponses } from "./openai-responses.ts";
+/** The wire APIs. Each is a plugin of its own; it and its SDK are read at the first request. */
+import { type AssistantMessageEvent, definePlugin, type ModelRequest, type Plugin } from "../../core/index.ts";
+import { type Environment, environmentOf } from "./shared/environment.ts";
 
-export default [anthropicMessages, openaiCompletions, openaiResponses];
+type Stream = (request: ModelRequest, environment: Environment) => AsyncIterable<AssistantMessageEvent>;
+
+export default [
+  wireApi("anthropic-messages", async () => (await import("./anthropic-messages.ts")).streamAnthropic),
+  wireApi("openai-completions", async () => (await import("./openai-completions.ts")).streamCompletions),
+  wireApi("openai-responses", async () => (await import("./openai-responses.ts")).streamResponses),
+];
+
+function wireApi(name: string, load: () => Promise<Stream>): Plugin {
+  return definePlugin({
+    name: `provider:${name}`,
+    apply(kernel) {
+      const environment = environmentOf(kernel);
+      kernel.registry("providers").add({
+        name,
+        async *stream(request) {
+          const stream = await load();
+          yield* stream(request, environment);
+        },
+      });
+    },
+  });
+}

@@ -273,4 +273,15 @@ describe("OpenAI and those who speak like it", () => {
     await ask("openai-completions", { messages: [user("a"), message, toolResult("call_g", "r")] });
     expect(server.requests[1]?.body.messages[2]).toMatchObject({ ...details, tool_calls: [{ id: "call_g", extra_content }] });
   });
+
+  test("Azure: its header, its version, and the names of deployments", async () => {
+    const env = { AZURE_OPENAI_API_VERSION: "preview", AZURE_OPENAI_DEPLOYMENT_NAME_MAP: "x=y, openai-responses-1=my-deployment" };
+    const { ask, server } = await setUp(["Hi"], { env });
+    await ask("openai-responses", { apiKey: "azure-key-1", model: { provider: "azure-openai-responses", baseUrl: server.origin } });
+    const { path, headers, body } = server.requests[0] as { path: string; headers: object; body: any };
+    expect(path).toBe("/openai/v1/responses?api-version=preview");
+    expect(headers).toMatchObject({ "api-key": "azure-key-1" });
+    expect(headers).not.toHaveProperty("authorization");
+    expect(body.model).toBe("my-deployment");
+  });
 });

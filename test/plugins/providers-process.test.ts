@@ -106,23 +106,27 @@ test("a key that servers repeat is in nothing that the program writes", async ()
   for (const file of filesUnder(rpc.places.agentDir).filter((path) => !path.endsWith("models.json"))) expect(readFileSync(file, "utf8")).not.toContain(KEY);
 });
 
-test.each(["a", "c", "r"])("arguments of a tool call cost the same per delta in a long call as in a short one (%s)", async (provider) => {
-  const long = process.env.PI_TEST_LONG ? 10_000 : 4000;
-  const answer = (deltas: number): AnswerSource => ({
-    blocks: [{ toolCall: { id: `call_${deltas}`, name: "write", json: pieces(deltas) } }],
-  });
-  const server = await serve(answer(1000), "ok");
-  const rpc = startRpc({ args: ["--no-session", "--rpc-updates", "delta", "--model", `${provider}/m`], agentFiles: config(server) });
-  await rpc.prompt("Warm up");
-  const ratios: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    let short = 0;
-    for (let part = 0; part < long / 1000; part++) short += await cpuOf(rpc, server, answer(1000));
-    ratios.push((await cpuOf(rpc, server, answer(long))) / short);
-    if ((ratios.at(-1) as number) <= 1.3) break;
-  }
-  expect(Math.min(...ratios)).toBeLessThanOrEqual(1.3);
-});
+// The CPU of another process is read where Linux tells it.
+test.skipIf(process.platform !== "linux").each(["a", "c", "r"])(
+  "arguments of a tool call cost the same per delta in a long call as in a short one (%s)",
+  async (provider) => {
+    const long = process.env.PI_TEST_LONG ? 10_000 : 4000;
+    const answer = (deltas: number): AnswerSource => ({
+      blocks: [{ toolCall: { id: `call_${deltas}`, name: "write", json: pieces(deltas) } }],
+    });
+    const server = await serve(answer(1000), "ok");
+    const rpc = startRpc({ args: ["--no-session", "--rpc-updates", "delta", "--model", `${provider}/m`], agentFiles: config(server) });
+    await rpc.prompt("Warm up");
+    const ratios: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      let short = 0;
+      for (let part = 0; part < long / 1000; part++) short += await cpuOf(rpc, server, answer(1000));
+      ratios.push((await cpuOf(rpc, server, answer(long))) / short);
+      if ((ratios.at(-1) as number) <= 1.3) break;
+    }
+    expect(Math.min(...ratios)).toBeLessThanOrEqual(1.3);
+  },
+);
 
 function pieces(deltas: number): string[] {
   const text = JSON.stringify({ path: "big.txt", content: "0123456789\n".repeat(deltas) });

@@ -67,6 +67,7 @@ export async function* exchange<Payload, Chunk>(
     connection = await environment.network.connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
     const { fetch } = connection;
     for await (const chunk of await api.open(payload, { auth, baseUrl, headers, fetch, signal: given.signal }, request, environment)) {
+      if (!chunk || typeof chunk !== "object") continue;
       // Collected first: the message that `start` shows already has what the first chunk says about it.
       const events = [...reader.read(chunk)];
       if (!draft.isStarted) yield startOf(draft, events);

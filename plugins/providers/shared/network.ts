@@ -97,6 +97,8 @@ export class Connection {
     const isStream = response.ok && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "");
     if (isStream) return this.#watched(response);
     const body = await this.#patiently(response.text());
+    // A stream under the wrong name.
+    if (response.ok && /^(data|event|id|retry)?:/.test(body)) return new Response(body, { headers: response.headers });
     this.refusal = { status: response.status, headers, body };
     return new Response(body, { status: response.ok ? 502 : response.status, headers: response.headers });
   };

@@ -1,15 +1,16 @@
 /** A client of OpenAI's SDK for one request: OpenAI itself, Azure, or a server that speaks like them. */
 import type { OpenAI } from "openai";
+import type { Model } from "../../../core/index.ts";
 import type { Auth } from "../../models/contract.ts";
 import { hostOf, isAzureHost } from "./compat.ts";
 import type { Environment } from "./environment.ts";
 import type { Address } from "./exchange.ts";
 
-export async function openaiClient({ baseUrl, headers, fetch }: Address, environment: Environment): Promise<OpenAI> {
+export async function openaiClient(model: Model, { baseUrl, headers, fetch }: Address, environment: Environment): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
-  const version = isAzure(baseUrl) ? environment.env("AZURE_OPENAI_API_VERSION") : undefined;
+  const version = isAzure(model, baseUrl) ? environment.env("AZURE_OPENAI_API_VERSION") : undefined;
   return new OpenAI({
-    baseURL: isAzure(baseUrl) ? azureAddress(baseUrl) : baseUrl,
+    baseURL: isAzure(model, baseUrl) ? azureAddress(baseUrl) : baseUrl,
     // The headers carry the credential; the SDK looks for none of its own.
     apiKey: "in-headers",
     adminAPIKey: null,
@@ -25,21 +26,22 @@ export async function openaiClient({ baseUrl, headers, fetch }: Address, environ
 }
 
 /** How the key is sent. */
-export function keyHeaders(auth: Auth, baseUrl: string): Record<string, string | null> {
+export function keyHeaders(model: Model, auth: Auth, baseUrl: string): Record<string, string | null> {
   if (auth.apiKey === undefined) return { authorization: null };
-  if (isAzure(baseUrl)) return { authorization: null, "api-key": auth.apiKey };
+  if (isAzure(model, baseUrl)) return { authorization: null, "api-key": auth.apiKey };
   return { authorization: `Bearer ${auth.apiKey}` };
 }
 
 /** The name of the deployment, where it differs from the model's: `model=deployment,…`. */
-export function deploymentOf(modelId: string, baseUrl: string, environment: Environment): string {
-  if (!isAzure(baseUrl)) return modelId;
+export function deploymentOf(modelId: string, model: Model, environment: Environment): string {
+  if (!isAzure(model, model.baseUrl)) return modelId;
   const pairs = (environment.env("AZURE_OPENAI_DEPLOYMENT_NAME_MAP") ?? "").split(",").map((pair) => pair.split("=").map((part) => part.trim()));
   return pairs.find(([name]) => name === modelId)?.[1] || modelId;
 }
 
-function isAzure(baseUrl: string): boolean {
-  return isAzureHost(hostOf(baseUrl));
+/** By its address, or by the name of its provider: there may be a gateway in front of it. */
+function isAzure(model: Model, baseUrl: string): boolean {
+  return model.provider.startsWith("azure") || isAzureHost(hostOf(baseUrl));
 }
 
 /** The bare address of a resource gets the path of the API. */
