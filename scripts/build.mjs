@@ -119,7 +119,7 @@ async function toCommonJs(text, path, names) {
   );
   const output = await transform(lazy, { format: "cjs", platform: "node", target: "node20", minifyWhitespace: true, legalComments: "none" });
   // A script that V8 takes from its code cache has lost the way to import(); the entry, which is no such script, does it instead.
-  const code = output.code.replace(/(=>|\breturn )import\((?!["'])/g, "$1__import(");
+  const code = output.code.replace(/(=>|[=(,:?]|\b(?:return|await) )import\(/g, "$1__import(");
   return lazily(code.trimEnd()).replaceAll("__moduleUrl", 'require("node:url").pathToFileURL(__filename).href');
 }
 
