@@ -44,7 +44,7 @@ export function renderReports(reports: readonly Report[], cwd: string): string {
       path.startsWith("..") ? report.path : path,
       `  registers  ${describe(report.registers)}`,
       ...(report.owns.timers + report.owns.children > 0 ? [`  owns       ${describeOwned(report.owns)} while a session is open`] : []),
-      `  types      ${report.types ?? "not checked: TypeScript is not installed here"}`,
+      `  types      ${report.types ?? "not checked: TypeScript, or the types of the API, are not installed here"}`,
       ...report.problems.map(({ level, message }) => `  ${level === "error" ? "error" : "warn "}      ${message.replace(/\n/g, "\n             ")}`),
     ].join("\n");
   });

@@ -20,26 +20,29 @@ export async function checkTypes(file: string, cwd: string): Promise<TypeCheck> 
   const places = [file, join(cwd, "package.json")];
   const compiler = findPackage("typescript", places);
   if (!compiler || !/\.[cm]?tsx?$/.test(file)) return { problems: [], ...(compiler && { how: "plain JavaScript" }) };
+  const config = configFor(file, places);
+  if (!config) return { problems: [] };
   const { bin, version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8"));
   const directory = await mkdtemp(join(tmpdir(), "pi-types-"));
   try {
-    const config = join(directory, "tsconfig.json");
-    await writeFile(config, JSON.stringify(configFor(file, places)));
-    const output = await run([join(compiler, bin.tsc ?? bin), "--noEmit", "--pretty", "false", "-p", config], dirname(file));
+    const project = join(directory, "tsconfig.json");
+    await writeFile(project, JSON.stringify(config));
+    const output = await run([join(compiler, bin.tsc ?? bin), "--noEmit", "--pretty", "false", "-p", project], dirname(file));
     return { how: `checked with TypeScript ${version}`, problems: problemsIn(output, findPackage("@types/node", places) !== undefined) };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** The project's own configuration if it has one, else a strict one that knows the API. */
-function configFor(file: string, places: readonly string[]): object {
+/** The project's own configuration if it has one, else a strict one that knows the API, if its types came with the program. */
+function configFor(file: string, places: readonly string[]): object | undefined {
   const own = nearestConfig(file);
   if (own) return { extends: own, compilerOptions: { noEmit: true, rootDir: "/" }, files: [file], include: [] };
   const root = packageRoot();
-  const built = root && join(root, "dist/types", `${API}.d.ts`);
-  const api = root && (existsSync(built as string) ? built : join(root, `${API}.ts`));
-  const typebox = findPackage("typebox", root ? [file, join(root, "package.json")] : [file]);
+  if (!root) return undefined;
+  const built = join(root, "dist/types", `${API}.d.ts`);
+  const api = existsSync(built) ? built : join(root, `${API}.ts`);
+  const typebox = findPackage("typebox", [file, join(root, "package.json")]);
   const node = findPackage("@types/node", places);
   return {
     compilerOptions: {
@@ -52,7 +55,8 @@ function configFor(file: string, places: readonly string[]): object {
       types: node ? ["node"] : [],
       ...(node && { typeRoots: [dirname(node)] }),
       paths: {
-        ...(api && { "@mariozechner/pi-coding-agent": [api], "@earendil-works/pi-coding-agent": [api] }),
+        "@mariozechner/pi-coding-agent": [api],
+        "@earendil-works/pi-coding-agent": [api],
         ...(typebox && { typebox: [join(typebox, "build/index.d.mts")] }),
       },
     },
