@@ -1,6 +1,6 @@
 /** A request in Anthropic's words, with the marks that let its beginning be cached. */
 import type { Anthropic as Sdk } from "@anthropic-ai/sdk";
-import type { AssistantContent, LlmMessage, ModelRequest, ToolResultMessage, UserContent } from "../../core/index.ts";
+import type { AssistantContent, AssistantMessage, LlmMessage, ModelRequest, ToolResultMessage, UserContent } from "../../core/index.ts";
 import type { Environment } from "./shared/environment.ts";
 import { effortOf } from "./shared/thinking.ts";
 
@@ -63,8 +63,16 @@ function thinkingOf(request: ModelRequest, environment: Environment): Pick<Paylo
   if (thinkingLevel === "off") return effort === "disabled" ? { thinking: { type: "disabled" } } : undefined;
   if (isAdaptive(request))
     return { thinking: { type: "adaptive", display: "summarized" }, output_config: { effort: effort as Sdk.Messages.OutputConfig["effort"] } };
+  if (isBegunWithoutThinking(request.messages)) return undefined;
   const budget = Math.min(environment.budget(thinkingLevel), maxTokensOf(request) - ANSWER_TOKENS);
   return budget < SMALLEST_BUDGET ? undefined : { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+/** With a budget the API wants a turn of tool calls to begin with thinking; one that another model began does not. */
+function isBegunWithoutThinking(messages: readonly LlmMessage[]): boolean {
+  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const first = messages.slice(asked + 1).find(({ role }) => role === "assistant") as AssistantMessage | undefined;
+  return first !== undefined && first.content[0]?.type !== "thinking";
 }
 
 /** The results of one answer are one message; all else keeps its own. */

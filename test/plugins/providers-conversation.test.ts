@@ -198,6 +198,16 @@ describe("Anthropic", () => {
     if (!("thinking" in expected)) expect(server.requests[0]?.body).not.toHaveProperty("thinking");
   });
 
+  test("a turn of tool calls that another model began is finished without a budget", async () => {
+    const setup = await setUp([callAnswer("call_1", "a"), "Ok", "Ok"]);
+    const { message } = await setup.ask("openai-completions", { tools: [readTool] });
+    const messages = [user("Read"), message, toolResult("call_1", "r")];
+    await setup.ask(wire, { messages, tools: [readTool], thinkingLevel: "high" });
+    await setup.ask(wire, { messages: [...messages, user("And?")], tools: [readTool], thinkingLevel: "high" });
+    expect(setup.server.requests[1]?.body).not.toHaveProperty("thinking");
+    expect(setup.server.requests[2]?.body).toHaveProperty("thinking");
+  });
+
   test("a login's token is sent as such", async () => {
     const { ask, server } = await setUp(["Hi"]);
     await ask(wire, { apiKey: "sk-ant-oat01-token" });

@@ -59,6 +59,7 @@ export async function* exchange<Payload, Chunk>(
     const baseUrl = auth.baseUrl ?? given.model.baseUrl;
     const headers = mergedHeaders(api.headers?.(given, { auth, baseUrl }), given.model.headers, auth.headers, given.headers);
     await given.onHeaders(headers);
+    secrets.push(...credentialsIn(headers));
     const limits = { ...api.limits(given.model), blockImages: environment.blockImages };
     const model = { ...given.model, baseUrl };
     const request = { ...given, model, systemPrompt: cleanText(given.systemPrompt), messages: prepareMessages(given.messages, model, limits) };
@@ -101,6 +102,11 @@ function mergedHeaders(...layers: (Record<string, string | null> | undefined)[])
   const merged = new Map<string, [name: string, value: string | null]>();
   for (const layer of layers) for (const [name, value] of Object.entries(layer ?? {})) merged.set(name.toLowerCase(), [name, value]);
   return Object.fromEntries(merged.values());
+}
+
+function credentialsIn(headers: Record<string, string | null>): string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (value && /auth|key|token|secret|cookie/i.test(name) ? [value] : []));
+  return values.flatMap((value) => [value, value.replace(/^\w+ /, "")]);
 }
 
 function usageOf(model: Model, counts: Counts | undefined): Usage {
