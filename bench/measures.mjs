@@ -1,0 +1,236 @@
+/** What is measured. Each measure answers numbers by name; all of them are better when they are smaller, except for those "per second". */
+import { spawn } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Agent, environment, extension, makePlaces } from "./agent.mjs";
+
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+const delta = { env: { PI_RPC_UPDATES: "delta" } };
+const full = { env: { PI_RPC_UPDATES: "full" } };
+
+/** Runs `work` with an agent that has answered once; the agent and its home go away afterwards. */
+async function withAgent({ command, server }, options, work) {
+  const places = options.places ?? makePlaces(server.baseUrl, options);
+  const agent = new Agent(command, places, options);
+  try {
+    await agent.call("get_state", {}, { timeout: options.timeout });
+    return await work(agent, places);
+  } finally {
+    await agent.stop();
+    if (!options.places) places.remove();
+  }
+}
+
+/** CPU and wall milliseconds of a process from its start to its end, by its own account. */
+function runBare(command, home) {
+  return new Promise((resolve) => {
+    const started = performance.now();
+    const child = spawn(command[0], ["-e", "const u=process.cpuUsage();process.stdout.write(String((u.user+u.system)/1000))"], { env: environment(home) });
+    let cpu = "";
+    child.stdout.on("data", (data) => {
+      cpu += data;
+    });
+    child.on("close", () => resolve({ wall: performance.now() - started, cpu: Number(cpu) }));
+  });
+}
+
+async function startOnce(context, places) {
+  const agent = new Agent(context.command, places);
+  try {
+    await agent.call("get_state", {}, { timeout: context.timeout });
+    return { wall: performance.now() - agent.started, cpu: agent.cpu() };
+  } finally {
+    await agent.stop();
+  }
+}
+
+async function coldStart(context) {
+  const places = makePlaces(context.server.baseUrl);
+  const over = { wall: [], cpu: [] };
+  try {
+    await startOnce(context, places);
+    for (let run = 0; run < context.runs; run++) {
+      const bare = await runBare(context.command, places.home);
+      const agent = await startOnce(context, places);
+      over.wall.push(agent.wall - bare.wall);
+      over.cpu.push(agent.cpu - bare.cpu);
+    }
+  } finally {
+    places.remove();
+  }
+  return { "start: CPU over bare node, ms": median(over.cpu), "start: wall over bare node, ms": median(over.wall) };
+}
+
+const idle = (context) =>
+  withAgent(context, {}, async (agent) => {
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    return { "idle: memory, MiB": agent.memory() };
+  });
+
+const roundTrips = (context) =>
+  withAgent(context, {}, async (agent) => {
+    const sequential = Math.round(1000 * context.scale);
+    const pipelined = Math.round(5000 * context.scale);
+    for (let index = 0; index < 200; index++) await agent.call("get_state");
+    let began = performance.now();
+    for (let index = 0; index < sequential; index++) await agent.call("get_state", {}, context);
+    const perSecond = (sequential * 1000) / (performance.now() - began);
+    began = performance.now();
+    const last = agent.seen('"id":"last"', context);
+    for (let index = 0; index < pipelined; index++) agent.send({ id: index === pipelined - 1 ? "last" : `p${index}`, type: "get_state" });
+    await last;
+    return { "round trips per second, one by one": perSecond, "round trips per second, pipelined": (pipelined * 1000) / (performance.now() - began) };
+  });
+
+const pacedStream = (context) =>
+  withAgent(context, delta, async (agent) => {
+    await agent.prompt("text 50", context);
+    await agent.settled();
+    const { sent } = context.server;
+    sent.length = 0;
+    const latencies = [];
+    const onData = (data) => {
+      const now = performance.now();
+      const text = data.toString("latin1");
+      while (sent.length > latencies.length && text.includes(`#${latencies.length} `)) latencies.push(now - sent[latencies.length]);
+    };
+    await agent.prompt(`paced ${Math.round(200 * context.scale)} 5`, { ...context, onData });
+    return { "paced stream: added latency per delta, ms": median(latencies) };
+  });
+
+function stream(kind, mode, options, count) {
+  return (context) =>
+    withAgent(context, options, async (agent) => {
+      await agent.prompt(`${kind} 20`, context);
+      await agent.settled();
+      const before = { cpu: agent.cpu(), bytes: agent.bytes, wall: performance.now() };
+      await agent.prompt(`${kind} ${count}`, context);
+      const name = `${count} ${kind === "text" ? "deltas" : "argument deltas"}, ${mode}`;
+      return {
+        [`${name}: CPU, ms`]: agent.cpu() - before.cpu,
+        [`${name}: wall, ms`]: performance.now() - before.wall,
+        [`${name}: MB written`]: (agent.bytes - before.bytes) / 1e6,
+        [`${name}: peak memory, MiB`]: agent.memory("VmHWM"),
+      };
+    });
+}
+
+const slowReader = (context) =>
+  withAgent(context, full, async (agent) => {
+    await agent.prompt("text 20", context);
+    await agent.settled();
+    const resting = agent.memory();
+    const over = agent.prompt(`text ${Math.round(10_000 * context.scale)}`, context);
+    agent.child.stdout.pause();
+    await new Promise((resolve) => setTimeout(resolve, 4000));
+    agent.child.stdout.resume();
+    await over;
+    return { "slow reader: peak memory over idle, MiB": agent.memory("VmHWM") - resting };
+  });
+
+const toolLoop = (context) =>
+  withAgent(context, delta, async (agent) => {
+    await agent.prompt("loop 2", context);
+    await agent.settled();
+    const turns = [50, 200].map((count) => Math.round(count * context.scale));
+    const costs = [];
+    for (const count of turns) {
+      const before = agent.cpu();
+      // The first loops' results stay in the conversation.
+      await agent.prompt(`loop ${count + 2 + (costs.length > 0 ? turns[0] : 0)}`, context);
+      costs.push((agent.cpu() - before) / count);
+      await agent.settled();
+    }
+    return { [`tool loop of ${turns[1]} turns: CPU per turn, ms`]: costs[1], "tool loop: later turns against earlier": costs[1] / costs[0] };
+  });
+
+async function bigSession(context) {
+  const places = makePlaces(context.server.baseUrl);
+  const file = join(places.root, "session.jsonl");
+  writeFileSync(file, sessionText(Math.round(20_000 * context.scale), places.cwd));
+  try {
+    return await withAgent(context, { places, args: ["--session", file] }, async (agent) => {
+      const opened = { cpu: agent.cpu(), wall: performance.now() - agent.started };
+      const began = performance.now();
+      await agent.call("get_messages", {}, context);
+      return {
+        "20,000 entries: CPU to the first answer, ms": opened.cpu,
+        "20,000 entries: wall to the first answer, ms": opened.wall,
+        "20,000 entries: get_messages, ms": performance.now() - began,
+        "20,000 entries: peak memory, MiB": agent.memory("VmHWM"),
+      };
+    });
+  } finally {
+    places.remove();
+  }
+}
+
+function sessionText(entries, cwd) {
+  const timestamp = new Date(1_770_000_000_000).toISOString();
+  const lines = [JSON.stringify({ type: "session", version: 3, id: "01a1ecf7-2ec6-75d5-9588-24b733b56a4b", timestamp, cwd })];
+  const usage = { input: 10, output: 10, cacheRead: 0, cacheWrite: 0, totalTokens: 20, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } };
+  for (let index = 0; index < entries; index++) {
+    const content = [{ type: "text", text: `Entry ${index}: ${"some words of a conversation ".repeat(20)}` }];
+    const message =
+      index % 2 === 0
+        ? { role: "user", content, timestamp: index }
+        : { role: "assistant", content, api: "openai-completions", provider: "bench", model: "bench", usage, stopReason: "stop", timestamp: index };
+    const id = (index + 1).toString(16).padStart(8, "0");
+    lines.push(JSON.stringify({ type: "message", id, parentId: index === 0 ? null : index.toString(16).padStart(8, "0"), timestamp, message }));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+async function extensions(context) {
+  const results = {};
+  for (const count of [0, 1, 20]) {
+    const places = makePlaces(context.server.baseUrl, { extensions: count });
+    try {
+      if (count > 0) {
+        rmSync(join(places.agentDir, "cache"), { recursive: true, force: true });
+        results[`${count} extensions, cold: wall to the first answer, ms`] = (await startOnce(context, places)).wall;
+      } else await startOnce(context, places);
+      const warm = [];
+      for (let run = 0; run < Math.max(3, context.runs >> 1); run++) warm.push(await startOnce(context, places));
+      results[`${count} extensions, warm: wall to the first answer, ms`] = median(warm.map(({ wall }) => wall));
+      results[`${count} extensions, warm: CPU to the first answer, ms`] = median(warm.map(({ cpu }) => cpu));
+    } finally {
+      places.remove();
+    }
+  }
+  return results;
+}
+
+const reload = (context) =>
+  withAgent(context, { extensions: 1 }, async (agent, places) => {
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    const times = [];
+    for (let version = 2; version < 5; version++) {
+      const seen = agent.seen('"type":"extension_reload"', { timeout: 10_000 });
+      const began = performance.now();
+      writeFileSync(join(places.agentDir, "extensions/bench0.ts"), extension(0, version));
+      await seen;
+      times.push(performance.now() - began);
+    }
+    return { "reload of an extension, save to event, ms": median(times) };
+  });
+
+const bash = (context) =>
+  withAgent(context, {}, async (agent) => {
+    const resting = agent.memory();
+    const began = performance.now();
+    const megabytes = Math.round(100 * context.scale);
+    await agent.call("bash", { command: `yes 'a line of output that is a hundred bytes long or so, to be printed again and again, until it is a lot' | head -c ${megabytes}000000` }, context);
+    return { [`bash, ${megabytes} MB: wall, ms`]: performance.now() - began, [`bash, ${megabytes} MB: peak memory over idle, MiB`]: agent.memory("VmHWM") - resting };
+  });
+
+/** The measures by name; streams come in sizes. */
+export function measures(quick) {
+  const sizes = quick ? [500, 1000] : [2000, 5000, 10_000, 20_000];
+  const streams = sizes.flatMap((count) => [
+    [`delta-${count}`, stream("text", "delta", delta, count)],
+    [`full-${count}`, stream("text", "full", full, count)],
+  ]);
+  const argumentStreams = (quick ? [500, 1000] : [2000, 10_000]).map((count) => [`arguments-${count}`, stream("arguments", "delta", delta, count)]);
+  return { start: coldStart, idle, trips: roundTrips, paced: pacedStream, ...Object.fromEntries([...streams, ...argumentStreams]), slow: slowReader, loop: toolLoop, session: bigSession, extensions, reload, bash };
+}
