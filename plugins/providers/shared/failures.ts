@@ -20,7 +20,9 @@ export function errorText(error: unknown): string {
     const plain = text.replace(/\.$/, "");
     if (plain && !parts.some((part) => part.includes(plain))) parts.push(plain);
   }
-  return parts.join(": ").slice(0, LONGEST) || "The request failed for an unknown reason";
+  const text = parts.join(": ").slice(0, LONGEST) || "The request failed for an unknown reason";
+  // Node's own limits say "Connect Timeout Error"; one way of saying it is enough for those who read it.
+  return /timeout error/i.test(text) ? `The request timed out: ${text}` : text;
 }
 
 function messageWithCode(error: Error): string {
