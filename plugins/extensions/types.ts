@@ -226,7 +226,7 @@ export interface ExtensionCommandContext extends ExtensionContext {
   waitForIdle(): Promise<void>;
   newSession(options?: {
     parentSession?: string;
-    setup?(sessionManager: WritableSessionManager): void | Promise<void>;
+    setup?(sessionManager: WritableSessionManager): unknown;
     withSession?(ctx: ReplacedSessionContext): void | Promise<void>;
   }): Promise<{ cancelled: boolean }>;
   fork(
