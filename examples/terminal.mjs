@@ -11,7 +11,6 @@ const dim = style("2");
 const bold = style("1");
 const red = style("31");
 // What a model or a tool prints could steer the terminal.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const plain = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 const print = (text) => stdout.write(text);
 
