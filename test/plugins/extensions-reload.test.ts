@@ -1,8 +1,9 @@
 /** Hot reload against the real program: files change while it runs. */
-import { mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { command, error, errors, extensionList, notice, notices, pathOf, reloaded, rewrite, startWith, toolResults } from "../extensions/helpers.ts";
+import { tempDir } from "../helpers/pi.ts";
 
 const says = (text: string) => `export default (pi: any) => pi.registerCommand("say", { handler: (_: string, ctx: any) => ctx.ui.notify("${text}") });`;
 const long = process.env.PI_TEST_LONG === "1";
@@ -56,6 +57,44 @@ describe("noticing", () => {
     expect(await reloaded(rpc, from)).toMatchObject({ success: true, generation: 2 });
     expect(await command(rpc, "/say")).toEqual(["two"]);
   });
+});
+
+test("links, renamed files, directories that come and go, and lists in the settings", async () => {
+  const elsewhere = tempDir();
+  const at = (...parts: string[]) => join(elsewhere, ...parts);
+  const starts = (text: string) => `export default (pi: any) => pi.on("session_start", (e: any, ctx: any) => ctx.ui.notify("${text} " + e.reason));`;
+  mkdirSync(at("pack"));
+  writeFileSync(at("one.ts"), starts("one 1"));
+  writeFileSync(
+    at("pack/index.ts"),
+    `import { text } from "./part"; export default (pi: any) => pi.on("session_start", (e: any, ctx: any) => ctx.ui.notify(text + " " + e.reason));`,
+  );
+  writeFileSync(at("pack/part.ts"), `export const text = "pack 1";`);
+  const rpc = startWith({ "renamed.ts": starts("renamed") }, { args: ["-a"] });
+  await rpc.ask("get_state");
+  symlinkSync(at("one.ts"), pathOf(rpc, "one.ts"));
+  symlinkSync(at("pack"), pathOf(rpc, "pack"));
+  await notice(rpc, "one 1 reload");
+  await notice(rpc, "pack 1 reload");
+  writeFileSync(at("one.ts"), starts("one 2"));
+  await notice(rpc, "one 2 reload");
+  writeFileSync(at("pack/part.ts"), `export const text = "pack 2";`);
+  await notice(rpc, "pack 2 reload");
+  renameSync(pathOf(rpc, "renamed.ts"), pathOf(rpc, "again.ts"));
+  await notice(rpc, "renamed reload");
+  const project = join(rpc.places.cwd, ".pi/extensions");
+  mkdirSync(project, { recursive: true });
+  writeFileSync(join(project, "p.ts"), starts("project 1"));
+  await notice(rpc, "project 1 reload");
+  rmSync(project, { recursive: true });
+  await expect.poll(async () => (await extensionList(rpc)).map(({ name }) => name)).not.toContain("p");
+  mkdirSync(project, { recursive: true });
+  writeFileSync(join(project, "p.ts"), starts("project 2"));
+  await notice(rpc, "project 2 reload");
+  writeFileSync(at("listed.ts"), starts("listed"));
+  writeFileSync(join(rpc.places.agentDir, "settings.json"), JSON.stringify({ extensions: [at("listed.ts")] }));
+  await notice(rpc, "listed reload");
+  expect(errors(rpc)).toEqual([]);
 });
 
 describe("the transaction", () => {

@@ -626,6 +626,63 @@ describe("the end", () => {
   });
 });
 
+describe("rarer events", () => {
+  test("boundaries: entries and one more model call", async () => {
+    const rpc = startWith(
+      {
+        "b.ts": `export default (pi: any) => { let turns = 0, settles = 0;
+          pi.on("turn_end", (e: any) => { if (turns++ === 0) return { entries: [{ type: "custom", customType: "note", data: 1 }, { type: "custom_message", customType: "go", content: "go on", display: true }], continue: true }; });
+          pi.on("agent_before_settle", (e: any, ctx: any) => { ctx.ui.notify(e.outcome + " " + (ctx.signal === undefined)); if (settles++ === 0) return { entries: [{ type: "custom_message", customType: "more", content: "and more", display: true }], continue: true }; if (settles === 2) return { entries: [{ type: "nonsense" }] }; });
+          pi.on("agent_settled", (_: any, ctx: any) => ctx.ui.notify("idle " + ctx.isIdle())); };`,
+      },
+      { script: { responses: ["one", "two", "three", "four"] } },
+    );
+    const frames = await rpc.prompt("go");
+    expect(answers(frames)).toEqual(["one", "two", "three"]);
+    expect(frames.filter(({ type }) => type === "entry_appended").map(({ entry }) => entry.customType)).toEqual(["note", "go", "more"]);
+    expect(errors(rpc)).toMatchObject([{ event: "agent_before_settle", error: expect.stringContaining("Invalid boundary entries") }]);
+    await notice(rpc, "completed true");
+    await notice(rpc, "idle true");
+  });
+
+  test("the whole context with its system message, headers and payload of a request", async () => {
+    const rpc = startWith(
+      {
+        "c.ts": `export default (pi: any) => { pi.on("context_with_system", (e: any) => ({ messages: e.messages.map((m: any) => m.role === "system" ? { ...m, content: "REPLACED" } : m) }));
+          pi.on("before_provider_request", (e: any, ctx: any) => ctx.ui.notify("payload " + typeof e.payload)); };`,
+      },
+      { script: { responses: [{ text: "ok", expect: { systemPromptIncludes: "REPLACED" } }] } },
+    );
+    expect(answers(await rpc.prompt("hi"))).toEqual(["ok"]);
+  });
+
+  test("models, trees and dialogs are announced", async () => {
+    const rpc = startWith({
+      "e.ts": `export default (pi: any) => { for (const event of ["model_select", "session_before_tree", "session_tree", "ui_prompt_start", "ui_prompt_end"])
+          pi.on(event, (e: any, ctx: any) => ctx.ui.notify([event, e.source ?? e.kind ?? e.preparation?.userWantsSummary ?? (e.newLeafId !== undefined)].join(" ")));
+        pi.registerCommand("model", { handler: async (_: string, ctx: any) => { const model = ctx.modelRegistry.find("offline", "demo"); ctx.ui.notify("set " + await pi.setModel(model) + " " + await pi.setModel({ ...model, provider: "anthropic", id: "x" })); } });
+        pi.registerCommand("tree", { handler: async (_: string, ctx: any) => { const first = ctx.sessionManager.getBranch().find((entry: any) => entry.type === "message"); ctx.ui.notify("moved " + JSON.stringify(await ctx.navigateTree(first.id))); } });
+        pi.registerCommand("ask", { handler: async (_: string, ctx: any) => { await ctx.ui.confirm("a", "b", { timeout: 20 }); } }); };`,
+    });
+    expect(await command(rpc, "/model")).toEqual(["model_select set", "set true false"]);
+    await rpc.prompt("one");
+    const moved = await command(rpc, "/tree");
+    expect(moved).toEqual(["session_before_tree false", "session_tree true", 'moved {"cancelled":false}']);
+    await command(rpc, "/ask");
+    await notice(rpc, "ui_prompt_start confirm");
+    await notice(rpc, "ui_prompt_end confirm");
+  });
+
+  test("after a reload the calling command holds a stale context", async () => {
+    const rpc = startWith({
+      "r.ts": `export default (pi: any) => { pi.registerCommand("r", { handler: async (_: string, ctx: any) => { const { ui } = ctx; await ctx.reload(); for (const call of [() => ctx.cwd, () => pi.getSessionName(), () => ui.notify("x"), () => pi.on("x", () => {})]) try { call(); console.error("fresh"); } catch (error: any) { console.error("caught", error.message.includes("stale")); } } }); };`,
+    });
+    await command(rpc, "/r");
+    expect(rpc.stderr.match(/caught true/g)).toHaveLength(4);
+    expect(rpc.stderr).not.toContain("fresh");
+  });
+});
+
 test("discovery follows packages and skips what does not count", async () => {
   const cwd = tempDir();
   mkdirSync(join(cwd, "ext"));
