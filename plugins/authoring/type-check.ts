@@ -36,14 +36,16 @@ export async function checkTypes(file: string, cwd: string): Promise<TypeCheck> 
 
 /** The project's own configuration if it has one, else a strict one that knows the API, if its types came with the program. */
 function configFor(file: string, places: readonly string[]): object | undefined {
+  const node = findPackage("@types/node", places);
+  // Ours lies elsewhere, so types that nobody imports are not found from there.
+  const types = node && { typeRoots: [dirname(node)] };
   const own = nearestConfig(file);
-  if (own) return { extends: own, compilerOptions: { noEmit: true, rootDir: "/" }, files: [file], include: [] };
+  if (own) return { extends: own, compilerOptions: { noEmit: true, rootDir: "/", ...types }, files: [file], include: [] };
   const root = packageRoot();
   if (!root) return undefined;
   const built = join(root, "dist/types", `${API}.d.ts`);
   const api = existsSync(built) ? built : join(root, `${API}.ts`);
   const typebox = findPackage("typebox", [file, join(root, "package.json")]);
-  const node = findPackage("@types/node", places);
   return {
     compilerOptions: {
       target: "ES2023",
@@ -53,7 +55,7 @@ function configFor(file: string, places: readonly string[]): object | undefined 
       skipLibCheck: true,
       allowImportingTsExtensions: true,
       types: node ? ["node"] : [],
-      ...(node && { typeRoots: [dirname(node)] }),
+      ...types,
       paths: {
         "@mariozechner/pi-coding-agent": [api],
         "@earendil-works/pi-coding-agent": [api],
