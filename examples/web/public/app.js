@@ -113,16 +113,8 @@ function drawLog() {
     for (const index of [...changed].sort((a, b) => a - b)) {
       const old = log.children[index];
       const made = drawItem(view.items[index]);
-      if (!old) log.append(made);
-      else {
-        // What the user opened stays open.
-        const opened = [...old.querySelectorAll("details")].map(({ open }) => open);
-        if (old instanceof HTMLDetailsElement) made.open = old.open;
-        made.querySelectorAll("details").forEach((details, at) => {
-          details.open = opened[at] ?? details.open;
-        });
-        old.replaceWith(made);
-      }
+      if (old) old.replaceWith(made);
+      else log.append(made);
     }
   }
   changed.clear();
@@ -141,8 +133,7 @@ function drawItem(item) {
   for (const { kind, text } of item.blocks) {
     if (kind === "text") made.append(element("div", "text", text));
     if (kind === "thinking" && text) {
-      const details = element("details", "thinking");
-      details.open = item.isLive;
+      const details = foldable("thinking", item, item.isLive);
       details.append(element("summary", "", "Thinking"), element("div", "", text));
       made.append(details);
     }
@@ -151,14 +142,24 @@ function drawItem(item) {
   return made;
 }
 
-function drawTool({ name, args, output, state }) {
-  const made = element("details", "item tool");
+/** What the user opened or closed stays so, however often it is drawn. */
+function foldable(className, item, isOpen) {
+  const made = element("details", className);
+  made.open = item.isOpen ?? isOpen;
+  made.addEventListener("click", ({ target }) => {
+    if (target.closest("summary")) item.isOpen = !made.open;
+  });
+  return made;
+}
+
+function drawTool(item) {
+  const { name, args, output, state } = item;
+  const made = foldable("item tool", item, state === "failed");
   const summary = element("summary");
   const words = { running: "running", done: "done", failed: "failed" };
   summary.append(element("strong", "", name), element("span", "args", args.replace(/\s+/g, " ")), element("span", `state ${state}`, words[state]));
   made.append(summary, element("pre", "", `${args}\n\n${output}`));
   made.lastChild.tabIndex = 0;
-  made.open = state === "failed";
   return made;
 }
 
