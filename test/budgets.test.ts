@@ -1,0 +1,117 @@
+/** Budgets without clocks: what a start reads and loads, and what a delta costs. They fail when somebody adds work to what everybody pays. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Kernel } from "../core/index.ts";
+import { tapsOf } from "../core/taps.ts";
+import pi from "../src/distributions/pi.ts";
+import { preparePlaces, RpcProcess, startRpc, tempDir } from "./helpers/pi.ts";
+
+/** Runs before the program: counts what it reads from disk and what it writes to stdout. */
+const counting = `
+const fs = require("node:fs"), vm = require("node:vm");
+const counts = { scripts: [], reads: [], probes: [], builtins: [], writes: 0, bytes: 0 };
+const before = new Set(process.moduleLoadList);
+const report = () => writeFileSync(process.env.COUNTS, JSON.stringify(counts));
+const { writeFileSync } = fs;
+const wrap = (object, name, note) => {
+  const original = object[name];
+  object[name] = Object.assign((...args) => { note(args); return original(...args); }, original);
+};
+wrap(fs, "readFileSync", ([file]) => { if (!counts.writes) counts.reads.push(String(file)); });
+for (const name of ["statSync", "existsSync", "readdirSync", "accessSync", "lstatSync"]) wrap(fs, name, ([path]) => { if (!counts.writes) counts.probes.push(String(path)); });
+const { Script } = vm;
+vm.Script = class extends Script { constructor(source, options) { super(source, options); if (!counts.writes) counts.scripts.push({ file: options?.filename, bytes: source.length }); } };
+const out = process.stdout, write = out.write;
+out.write = function (chunk, ...rest) {
+  if (!counts.writes) counts.builtins = process.moduleLoadList.filter((name) => name.startsWith("NativeModule ") && !before.has(name)).map((name) => name.slice(13));
+  counts.writes++;
+  counts.bytes += Buffer.byteLength(chunk);
+  report();
+  return write.call(this, chunk, ...rest);
+};
+`;
+
+interface Counts {
+  scripts: { file: string; bytes: number }[];
+  reads: string[];
+  probes: string[];
+  builtins: string[];
+  writes: number;
+  bytes: number;
+}
+
+/** A program that counts; \`counts\` reads what it has counted so far. */
+function startCounting(script?: unknown, env: Record<string, string> = {}) {
+  const directory = tempDir();
+  const preload = join(directory, "counting.cjs");
+  const file = join(directory, "counts.json");
+  writeFileSync(preload, counting);
+  const options = { args: ["--no-session"], ...(script !== undefined && { script }), env: { NODE_OPTIONS: `--require ${preload}`, COUNTS: file, ...env } };
+  return { rpc: startRpc(options), counts: (): Counts => JSON.parse(readFileSync(file, "utf8")) };
+}
+
+test("the first answer needs one script, few files and few of Node's modules", async () => {
+  const { rpc, counts } = startCounting();
+  await rpc.call("get_state");
+  const { scripts, reads, probes, builtins } = counts();
+  expect(scripts.map(({ file }) => file.split("/").at(-1))).toEqual(["core.cjs"]);
+  expect(scripts[0]?.bytes).toBeLessThan(900_000);
+  expect(reads.length, reads.join("\n")).toBeLessThanOrEqual(16);
+  expect(probes.length, probes.join("\n")).toBeLessThanOrEqual(60);
+  for (const heavy of ["crypto", "http", "https", "readline", "worker_threads", "zlib", "tls"]) expect(builtins).not.toContain(heavy);
+  expect(builtins.length, builtins.join("\n")).toBeLessThanOrEqual(60);
+});
+
+const words = (count: number) => ({ responses: [{ text: Array.from({ length: count }, () => "lorem ") }] });
+
+test("a delta costs at most one write and a few bytes in delta mode", async () => {
+  const cost = async (deltas: number) => {
+    const { rpc, counts } = startCounting(words(deltas), { PI_RPC_UPDATES: "delta" });
+    await rpc.prompt("go");
+    return counts();
+  };
+  const [small, large] = await Promise.all([cost(100), cost(1100)]);
+  expect(large.writes - small.writes).toBeLessThanOrEqual(1000);
+  expect((large.bytes - small.bytes) / 1000).toBeLessThan(330);
+});
+
+test("full mode writes the message twice per update and nothing more", async () => {
+  const deltas = 600;
+  const { rpc, counts } = startCounting(words(deltas));
+  const frames = await rpc.prompt("go");
+  const updates = frames.filter(({ type }) => type === "message_update").length;
+  const { writes, bytes } = counts();
+  expect(writes).toBeLessThanOrEqual(deltas + 60);
+  // Twice the text at its final length would be the square's double; the head of each update is about a kilobyte.
+  expect(bytes).toBeLessThan(updates * (deltas * "lorem ".length + 1800) + 50_000);
+});
+
+test("few taps are called for each delta", async () => {
+  const kernel = new Kernel();
+  await kernel.useAll(pi);
+  try {
+    expect(tapsOf(kernel.hooks.event).count).toBeLessThanOrEqual(14);
+    expect(tapsOf(kernel.hooks.increment).count).toBeLessThanOrEqual(1);
+  } finally {
+    await kernel.removeAll();
+  }
+});
+
+test("two programs may start at once with no cache, and a cache that cannot be used does no harm", async () => {
+  const home = tempDir();
+  const start = () => new RpcProcess(preparePlaces({ home, args: ["--no-session"] }));
+  for (const pair of [
+    [start(), start()],
+    [start(), start()],
+  ]) {
+    const answers = await Promise.all(pair.map((rpc) => rpc.call("get_state")));
+    expect(answers.every(({ success }) => success)).toBe(true);
+    await Promise.all(pair.map((rpc) => rpc.stop()));
+  }
+  // The directory belongs to a file now.
+  const broken = tempDir();
+  writeFileSync(join(broken, ".cache"), "not a directory");
+  const rpc = startRpc({ home: broken, args: ["--no-session"] });
+  expect((await rpc.call("get_state")).success).toBe(true);
+});
