@@ -15,6 +15,8 @@ export class CredentialFile {
   #text: string | undefined;
   #stored: Stored = {};
   #isBroken = false;
+  /** inside of `reading` */
+  #isFresh = false;
 
   /** `path` answers undefined where there is no place for files; then nothing is stored. */
   constructor(path: () => string | undefined, onProblem: (problem: string) => void) {
@@ -51,8 +53,20 @@ export class CredentialFile {
     );
   }
 
+  /** Reads the file once for all that `work` asks. */
+  reading<T>(work: () => T): T {
+    this.#read();
+    this.#isFresh = true;
+    try {
+      return work();
+    } finally {
+      this.#isFresh = false;
+    }
+  }
+
   /** The file is small and read seldom; reading it each time notices what other processes write. */
   #read(): Stored {
+    if (this.#isFresh) return this.#stored;
     const path = this.#path();
     const text = path ? readText(path) : undefined;
     if (text === this.#text) return this.#stored;

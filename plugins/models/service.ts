@@ -56,9 +56,8 @@ export class ModelService implements Models {
   }
 
   available(): Model[] {
-    return this.providers()
-      .filter((id) => this.authStatus(id).configured)
-      .flatMap((id) => this.#catalogue.provider(id)?.models ?? []);
+    const ids = this.providers();
+    return this.#file.reading(() => ids.filter((id) => this.authStatus(id).configured)).flatMap((id) => this.#catalogue.provider(id)?.models ?? []);
   }
 
   scoped(): ScopedModel[] {
@@ -224,7 +223,7 @@ export class ModelService implements Models {
     this.#scoped = start.scoped;
     const model = start.model ?? this.#demo();
     if (start.isAdhoc && start.model) this.#catalogue.remember(start.model);
-    if (options["api-key"] !== undefined && !model) throw new KernelError("E_USAGE", "--api-key needs a model: name one with --model or --provider.");
+    if (options["api-key"] !== undefined && !start.model) throw new KernelError("E_USAGE", "--api-key needs a model: name one with --model or --provider.");
     this.#giveRuntimeKey(model?.provider);
     this.#selection.begin(model, start.thinkingLevel);
   }
