@@ -49,8 +49,9 @@ class TrustService implements Trust {
   }
 
   needsTrust(cwd: string): boolean {
-    const { configDir } = this.#settings.branding;
-    return powerful.some((name) => existsSync(join(cwd, configDir, name))) || this.#hasProjectSkills(cwd);
+    const directory = join(cwd, this.#settings.branding.configDir);
+    const isPowerful = existsSync(directory) && powerful.some((name) => existsSync(join(directory, name)));
+    return isPowerful || this.#hasProjectSkills(cwd);
   }
 
   async decide(cwd: string): Promise<boolean> {
