@@ -139,7 +139,8 @@ export class Kernel {
     if (!command) throw new KernelError("E_UNKNOWN_COMMAND", `Unknown command: ${name}`);
     const checked = checkParams(command.params() as never, (params ?? {}) as Record<string, unknown>);
     const work: (() => unknown)[] = [];
-    const call: Call = { source: "plugin", signal: new AbortController().signal, after: (job) => void work.push(job), ...given };
+    const signal = given.signal ?? new AbortController().signal;
+    const call: Call = { source: "plugin", after: (job) => void work.push(job), ...given, signal };
     const data = await command.run(checked, call);
     const after = () => {
       const pending = work.splice(0).map((job) => job());

@@ -1,6 +1,6 @@
 /** Commands that only read. */
 import { Type } from "typebox";
-import { type AgentMessage, type AssistantMessage, command, definePlugin, type PluginKernel, type SourceInfo, textOf } from "../../core/index.ts";
+import { type AgentMessage, type AssistantMessage, command, definePlugin, type PluginKernel, type SourceInfo, Stage, textOf } from "../../core/index.ts";
 import type {} from "../rpc/contract.ts";
 import {
   agentMessageSchema,
@@ -44,6 +44,7 @@ const stateSchema = () =>
 export const runState = definePlugin({
   name: "run-state",
   apply(kernel) {
+    kernel.hooks.describe.tap({ name: "run-state", stage: Stage.open }, (state) => void Object.assign(state, absent));
     kernel.hooks.describe.tap("run-state", (state) => {
       const { queue, run } = kernel;
       const wire = kernel.tryService("wire");
@@ -67,7 +68,7 @@ const absent = { model: null, thinkingLevel: "off", isCompacting: false, session
 const getState = command({
   name: "get_state",
   result: stateSchema,
-  run: (_, kernel) => ({ ...absent, ...kernel.describe() }),
+  run: (_, kernel) => kernel.describe(),
 });
 
 const getMessages = command({
