@@ -54,7 +54,8 @@ export class Agent {
     this.exited = new Promise((resolve) => {
       this.child.on("close", (status, signal) => {
         this.isOver = true;
-        for (const { fail } of this.#waiting.splice(0)) fail(new Error(`the program ended (${status ?? signal}): ${this.stderr.trim().split("\n").at(-1)?.slice(0, 200)}`));
+        for (const { fail } of this.#waiting.splice(0))
+          fail(new Error(`the program ended (${status ?? signal}): ${this.stderr.trim().split("\n").at(-1)?.slice(0, 200)}`));
         resolve();
       });
     });
@@ -95,7 +96,7 @@ export class Agent {
   /** Sends a command and resolves when it is answered. */
   call(type, params = {}, options) {
     const id = `b${this.#next++}`;
-    const seen = this.seen(`"id":"${id}"`, options);
+    const seen = this.seen(`"id":"${id}","type":"response"`, options);
     this.send({ id, type, ...params });
     return seen;
   }

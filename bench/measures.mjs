@@ -76,7 +76,7 @@ const roundTrips = (context) =>
     for (let index = 0; index < sequential; index++) await agent.call("get_state", {}, context);
     const perSecond = (sequential * 1000) / (performance.now() - began);
     began = performance.now();
-    const last = agent.seen('"id":"last"', context);
+    const last = agent.seen('"id":"last","type":"response"', context);
     for (let index = 0; index < pipelined; index++) agent.send({ id: index === pipelined - 1 ? "last" : `p${index}`, type: "get_state" });
     await last;
     return { "round trips per second, one by one": perSecond, "round trips per second, pipelined": (pipelined * 1000) / (performance.now() - began) };
@@ -220,8 +220,15 @@ const bash = (context) =>
     const resting = agent.memory();
     const began = performance.now();
     const megabytes = Math.round(100 * context.scale);
-    await agent.call("bash", { command: `yes 'a line of output that is a hundred bytes long or so, to be printed again and again, until it is a lot' | head -c ${megabytes}000000` }, context);
-    return { [`bash, ${megabytes} MB: wall, ms`]: performance.now() - began, [`bash, ${megabytes} MB: peak memory over idle, MiB`]: agent.memory("VmHWM") - resting };
+    await agent.call(
+      "bash",
+      { command: `yes 'a line of output that is a hundred bytes long or so, to be printed again and again, until it is a lot' | head -c ${megabytes}000000` },
+      context,
+    );
+    return {
+      [`bash, ${megabytes} MB: wall, ms`]: performance.now() - began,
+      [`bash, ${megabytes} MB: peak memory over idle, MiB`]: agent.memory("VmHWM") - resting,
+    };
   });
 
 /** The measures by name; streams come in sizes. */
@@ -232,5 +239,17 @@ export function measures(quick) {
     [`full-${count}`, stream("text", "full", full, count)],
   ]);
   const argumentStreams = (quick ? [500, 1000] : [2000, 10_000]).map((count) => [`arguments-${count}`, stream("arguments", "delta", delta, count)]);
-  return { start: coldStart, idle, trips: roundTrips, paced: pacedStream, ...Object.fromEntries([...streams, ...argumentStreams]), slow: slowReader, loop: toolLoop, session: bigSession, extensions, reload, bash };
+  return {
+    start: coldStart,
+    idle,
+    trips: roundTrips,
+    paced: pacedStream,
+    ...Object.fromEntries([...streams, ...argumentStreams]),
+    slow: slowReader,
+    loop: toolLoop,
+    session: bigSession,
+    extensions,
+    reload,
+    bash,
+  };
 }

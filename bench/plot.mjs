@@ -21,8 +21,16 @@ export function plot(results) {
 
 function draw(title, series) {
   const all = series.flatMap(({ points }) => points);
-  const x = scale(all.map(([size]) => size), left, width - 110);
-  const y = scale(all.map(([, cpu]) => cpu), height - bottom, 34);
+  const x = scale(
+    all.map(([size]) => size),
+    left,
+    width - 110,
+  );
+  const y = scale(
+    all.map(([, cpu]) => cpu),
+    height - bottom,
+    34,
+  );
   const lines = series.map(({ name, points }, index) => {
     const color = colors[index % colors.length];
     const at = points.map(([size, cpu]) => [x(size).toFixed(1), y(cpu).toFixed(1)]);
@@ -30,10 +38,15 @@ function draw(title, series) {
     const dots = at.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3" fill="${color}"/>`).join("");
     return `<polyline fill="none" stroke="${color}" stroke-width="2" points="${at.map((point) => point.join(",")).join(" ")}"/>${dots}<text x="${Number(endX) + 8}" y="${Number(endY) + 4}" fill="${color}">${name}</text>`;
   });
-  const sizes = [...new Set(all.map(([size]) => size))].map((size) => `<text x="${x(size).toFixed(1)}" y="${height - 20}" text-anchor="middle">${size.toLocaleString("en")}</text>`);
+  const sizes = [...new Set(all.map(([size]) => size))].map(
+    (size) => `<text x="${x(size).toFixed(1)}" y="${height - 20}" text-anchor="middle">${size.toLocaleString("en")}</text>`,
+  );
   const ticks = [1, 10, 100, 1000, 10_000, 100_000]
     .filter((tick) => tick >= Math.min(...all.map(([, cpu]) => cpu)) / 3 && tick <= Math.max(...all.map(([, cpu]) => cpu)) * 1.2)
-    .map((tick) => `<path d="M${left} ${y(tick).toFixed(1)}H${width - 110}" stroke="#ddd"/><text x="${left - 6}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end">${tick.toLocaleString("en")}</text>`);
+    .map(
+      (tick) =>
+        `<path d="M${left} ${y(tick).toFixed(1)}H${width - 110}" stroke="#ddd"/><text x="${left - 6}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end">${tick.toLocaleString("en")}</text>`,
+    );
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" role="img" aria-label="${title}"><rect width="100%" height="100%" fill="#fff"/><text x="${left}" y="18" font-weight="bold">${title}: CPU in ms by number of deltas</text>${ticks.join("")}${sizes.join("")}${lines.join("")}</svg>\n`;
 }
 

@@ -56,7 +56,11 @@ process.exit(0);
 /** How cost grows with size: 1 is linear, 2 quadratic. */
 function addExponents(all) {
   for (const numbers of Object.values(all)) {
-    for (const [kind, mode] of [["deltas", "delta"], ["deltas", "full"], ["argument deltas", "delta"]]) {
+    for (const [kind, mode] of [
+      ["deltas", "delta"],
+      ["deltas", "full"],
+      ["argument deltas", "delta"],
+    ]) {
       const points = Object.entries(numbers).flatMap(([label, value]) => {
         const size = new RegExp(`^(\\d+) ${kind}, ${mode}: CPU`).exec(label)?.[1];
         return size ? [[Math.log(Number(size)), Math.log(Math.max(value, 1))]] : [];

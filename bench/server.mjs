@@ -82,6 +82,8 @@ class Stream {
   }
   async end(reason) {
     await this.delta({}, reason);
-    this.response.write(`data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 1, model: "bench", choices: [], usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 } })}\n\ndata: [DONE]\n\n`);
+    this.response.write(
+      `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", created: 1, model: "bench", choices: [], usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 } })}\n\ndata: [DONE]\n\n`,
+    );
   }
 }
