@@ -199,6 +199,11 @@ describe.skipIf(!chromiumPath)(`in Chromium${chromiumPath ? "" : `: ${noChromium
     }
     await picture(page, "web-dark");
     await picture(other, "web-phone");
+    // Nothing sticks out on a phone.
+    expect(await other.evaluate("document.documentElement.scrollWidth")).toBe(400);
+    expect((await other.getByRole("button", { name: "Send" }).boundingBox())?.x).toBeLessThan(340);
+    await other.getByRole("button", { name: "Session" }).click();
+    await other.getByRole("navigation", { name: "Session tree" }).getByText("Count").waitFor();
   });
 
   test("an open dialog survives a reload; stopping stops", async () => {

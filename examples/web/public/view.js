@@ -134,7 +134,15 @@ function grow(view, { type, contentIndex, delta, content }) {
 function addTool(view, id, name, args) {
   const index = view.items.findLastIndex((item) => item.kind === "tool" && item.id === id);
   if (index >= 0) return index;
-  return add(view, { kind: "tool", id, name, args: typeof args === "string" ? args : JSON.stringify(args, null, 1), output: "", state: "running" });
+  return add(view, { kind: "tool", id, name, args: argsText(args), output: "", state: "running" });
+}
+
+function argsText(args) {
+  return clip(
+    Object.entries(args)
+      .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+      .join("\n"),
+  );
 }
 
 function setTool(view, id, change) {
