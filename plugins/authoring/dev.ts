@@ -1,6 +1,6 @@
 /** `dev EXT.ts`: an agent with this extension, a line to try things on, and a view of all that the extension does. */
 import { basename } from "node:path";
-import { type AgentEvent, messageOf, type PluginKernel, Stage } from "../../core/index.ts";
+import { type AgentEvent, type Fault, messageOf, type PluginKernel, Stage } from "../../core/index.ts";
 import type { ExtensionInfo, HandlerCall } from "../extensions/contract.ts";
 import type { Ui } from "../rpc/contract.ts";
 import type {} from "../settings/contract.ts";
@@ -12,12 +12,15 @@ const MODE = "dev";
 const LOOK_MS = 500;
 
 /** Prepares the view before the agent starts; answers the command line to start it with. */
-export function prepareDev(kernel: PluginKernel, extension: string, rest: readonly string[]): string[] {
+export async function prepareDev(kernel: PluginKernel, extension: string, rest: readonly string[]): Promise<string[]> {
   const { io } = kernel.service("process");
   const lines = new Lines(io);
   const view = new View(kernel, lines);
   kernel.provide("ui", dialogs(lines));
   kernel.hooks.event.tap({ name: "dev", stage: Stage.wire }, (event) => view.event(event));
+  // Faults are part of the view; nobody needs them twice.
+  await kernel.remove("faults");
+  kernel.hooks.fault.tap("dev", (fault) => view.fault(fault));
   const { hooks } = kernel.service("extensions");
   kernel.own(hooks).called.tap("dev", (call) => view.called(call));
   kernel.registry("transports").add({
@@ -78,6 +81,8 @@ class View {
   readonly #lines: Lines;
   readonly #often = new Map<string, { count: number; ms: number }>();
   #lastOwned = "";
+  /** the error that a call was shown with */
+  #told: unknown;
 
   constructor(kernel: PluginKernel, lines: Lines) {
     this.#kernel = kernel;
@@ -102,7 +107,13 @@ class View {
       return;
     }
     this.#flushOften();
+    this.#told = error;
     this.#note(`${basename(path)} ${event} ${ms.toFixed(1)} ms${error === undefined ? "" : ` failed: ${messageOf(error)}`}`);
+  }
+
+  /** Failures of loading are shown with what is loaded. */
+  fault({ from, during, error }: Fault): void {
+    if (error !== this.#told && during !== "load" && during !== "reload") this.#note(`${basename(from)} ${during} failed: ${messageOf(error)}`);
   }
 
   event(event: AgentEvent): void {

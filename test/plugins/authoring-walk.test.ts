@@ -112,6 +112,8 @@ it("create, check, run, edit, break, fix, test, pack, install", async () => {
   const { VITEST, VITEST_WORKER_ID, VITEST_POOL_ID, NODE_OPTIONS, ...env } = process.env;
   const run = (command: string, args: string[], at: string) =>
     execFileSync(command, args, { cwd: at, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...env, HOME: home, CI: "1" } });
+  // The test's own types too.
+  if (hasTypes) run(process.execPath, [join(directory, "node_modules/typescript/bin/tsc"), "-p", "."], directory);
   const tested = run(process.execPath, [join(directory, "node_modules/vitest/vitest.mjs"), "run"], directory);
   expect(tested).toMatch(/2 passed/);
 

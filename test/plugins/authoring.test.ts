@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { programPath, repositoryRoot, runPi, tempDir } from "../helpers/pi.ts";
@@ -135,6 +135,13 @@ describe("ext check", () => {
     expect(messages(report, "type")).toEqual([expect.stringMatching(/x\.ts\(2,\d+\): error TS\d+: .*tool_cal/)]);
   });
 
+  it("has nothing to complain about in the built-in extensions", async () => {
+    const files = readdirSync(join(repositoryRoot, "builtin-extensions")).map((name) => join(repositoryRoot, "builtin-extensions", name));
+    const done = await run(tempDir(), "ext", "check", "--strict", "--no-types", ...files);
+    expect(done.stdout).toContain("Nothing to complain about.");
+    expect(done.status).toBe(0);
+  });
+
   it("leaves the home alone", async () => {
     const home = tempDir();
     const cwd = tempDir();
@@ -149,17 +156,21 @@ describe("dev", () => {
     const source = `export default (pi: any) => {
       pi.registerCommand("tick", { handler: (_: string, ctx: any) => { setInterval(() => {}, 1000); ctx.ui.notify("ticking"); } });
       pi.registerCommand("ask", { handler: async (_: string, ctx: any) => ctx.ui.notify("you said " + await ctx.ui.input("Say")) });
+      pi.registerCommand("late", { handler: async () => { throw new Error("too late"); } });
       pi.on("agent_start", () => { throw new Error("not today"); });
       pi.on("message_update", () => {});
     };`;
-    const done = await runPi({ files: { "x.ts": source }, args: ["dev", "x.ts"], input: "/tick\n/ask\nfine\nwhat can you do?\n:list\n" });
+    const done = await runPi({ files: { "x.ts": source }, args: ["dev", "x.ts"], input: "/tick\n/ask\nfine\n/late\nwhat can you do?\n:list\n" });
     expect(done.status).toBe(0);
-    expect(done.stdout).toMatch(/x \(version 1, loaded in \d+ ms\): commands \/tick, \/ask; handlers of agent_start, message_update/);
+    expect(done.stdout).toMatch(/x \(version 1, loaded in \d+ ms\): commands \/tick, \/ask, \/late; handlers of agent_start, message_update/);
     expect(done.stdout).toContain("The model is offline/demo.");
     expect(done.stdout).toContain("notify info: ticking");
     expect(done.stdout).toContain("x owns 1 timer");
     expect(done.stdout).toContain("notify info: you said fine");
     expect(done.stdout).toMatch(/x\.ts agent_start [\d.]+ ms failed: not today/);
+    expect(done.stdout.split("not today")).toHaveLength(2);
+    expect(done.stdout).toContain("command:late command failed: too late");
+    expect(done.stderr).toBe("");
     expect(done.stdout).toMatch(/message_update called \d+ times, [\d.]+ ms together/);
     expect(done.stdout).toContain("I am the offline demo model");
   });
