@@ -1,10 +1,10 @@
 /** The examples run, as they would where the package is installed. */
 import { execFileSync, spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { installedExamples } from "./helpers/examples.ts";
-import { preparePlaces, programPath } from "./helpers/pi.ts";
+import { preparePlaces, programPath, repositoryRoot } from "./helpers/pi.ts";
 
 /** Runs a program to its end. */
 function run(command: string[], { cwd, env, input }: { cwd: string; env: NodeJS.ProcessEnv; input?: string }) {
@@ -152,4 +152,23 @@ print(pi._process.returncode)
     "0",
     "",
   ]);
+});
+
+test("the programs in docs/embedding.md run", async ({ skip }) => {
+  const page = readFileSync(join(repositoryRoot, "docs/embedding.md"), "utf8");
+  const programs = [...page.matchAll(/^```js run\n(.*?)^```$/gms)].map(([, text]) => String(text));
+  expect(programs).toHaveLength(2);
+  const examples = installedExamples();
+  const { cwd, env } = preparePlaces({ files: { "a.txt": "" } });
+  mkdirSync(join(cwd, ".bin"));
+  symlinkSync(programPath, join(cwd, ".bin/pi"));
+  for (const [index, text] of programs.entries()) {
+    // The SDK needs the packages that are installed beside it.
+    if (text.includes('from "pi-kernel"') && !programPath.startsWith(repositoryRoot)) skip("built outside of the repository, away from its packages");
+    const file = join(examples, `program-${index}.mjs`);
+    writeFileSync(file, text);
+    const { stdout, stderr, status } = await run([process.execPath, file], { cwd, env: { ...env, PATH: `${join(cwd, ".bin")}:${env.PATH}` } });
+    expect({ stderr, status }).toEqual({ stderr: "", status: 0 });
+    expect(stdout.trim()).not.toBe("");
+  }
 });
