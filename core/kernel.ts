@@ -27,6 +27,7 @@ export class Kernel {
   readonly run: Run;
   options: Options = {};
   readonly #registries = new Map<string, Registry<any>>();
+  readonly #views = new Map<string, Contributions<any>>();
   readonly #loaded = new Map<string, Loaded>();
   readonly #scope: Scope;
   #order = 0;
@@ -84,7 +85,7 @@ export class Kernel {
   }
 
   #needing(name: string): { service: string; by: string[] } | undefined {
-    const services = this.#registry("services");
+    const services = this.#own("services");
     for (const { name: service } of services.all()) {
       if (services.ownerOf(service) !== name) continue;
       const needs = ({ plugin }: Loaded) => (plugin.requires as readonly string[] | undefined)?.includes(service);
@@ -215,7 +216,7 @@ export class Kernel {
   // ------------------------------------------------------------ views
 
   registry<K extends keyof Kinds>(kind: K): Contributions<Kinds[K]> {
-    return this.#registry(kind) as Contributions<Kinds[K]>;
+    return this.#own(kind) as Contributions<Kinds[K]>;
   }
 
   service<K extends keyof Services>(name: K): Services[K] {
@@ -225,7 +226,7 @@ export class Kernel {
   }
 
   tryService<K extends keyof Services>(name: K): Services[K] | undefined {
-    return this.#registry("services").get(name)?.service as Services[K] | undefined;
+    return this.#own("services").get(name)?.service as Services[K] | undefined;
   }
 
   /** Everything still registered, by hook: what tests want to see empty. */
@@ -236,7 +237,17 @@ export class Kernel {
     return all.filter(([, hook]) => tapsOf(hook).registered > 0).map(([name]) => name);
   }
 
-  #registry(kind: string, scope = this.#scope): Contributions<any> {
+  /** The kernel's own view: asked for with every command and event, so it is made once. */
+  #own(kind: string): Contributions<any> {
+    let view = this.#views.get(kind);
+    if (!view) {
+      view = this.#registry(kind, this.#scope);
+      this.#views.set(kind, view);
+    }
+    return view;
+  }
+
+  #registry(kind: string, scope: Scope): Contributions<any> {
     let registry = this.#registries.get(kind);
     if (!registry) {
       registry = new Registry<Provided>(this.hooks.collect, kind);

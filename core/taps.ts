@@ -74,7 +74,10 @@ export class Taps {
 
   add(scope: Scope, fn: Fn, stage: number): () => void {
     const entry: Entry = { scope, stage, order: scope.order, fn };
-    const behind = this.#all.findIndex((other) => other.stage > stage || (other.stage === stage && other.order > entry.order));
+    const isBehind = (other: Entry) => other.stage > stage || (other.stage === stage && other.order > entry.order);
+    // Nearly always the new one is the last: plugins load in order.
+    const last = this.#all.at(-1);
+    const behind = last && isBehind(last) ? this.#all.findIndex(isBehind) : -1;
     this.#all = behind < 0 ? [...this.#all, entry] : [...this.#all.slice(0, behind), entry, ...this.#all.slice(behind)];
     this.changed();
     return () => {
