@@ -1,9 +1,10 @@
-/** Every code block of the docs is compiled, parsed or checked against the command line; the plugins and extensions among them are loaded. */
-import { execFile } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+/** Every code block of the docs is compiled, parsed or checked against the command line, if it is not run by another test; the plugins and extensions among them are loaded. */
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
+import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { Kernel } from "../core/index.ts";
 import { branding } from "../src/branding.ts";
@@ -17,7 +18,7 @@ interface Block {
   place: string;
   page: string;
   language: string;
-  /** `fragment`: a part of a file; `elsewhere`, `session`: another test runs it */
+  /** `fragment`: a part of a file; `elsewhere`, `session`, `run`: another test runs it */
   mark: string;
   text: string;
 }
@@ -46,7 +47,7 @@ const written = (...languages: string[]) => blocks.filter(({ language }) => lang
 
 describe("the docs", () => {
   it("has blocks in known languages only", () => {
-    const known = new Set(["ts", "js", "sh", "json", "jsonc", "jsonl", "markdown", "text", ""]);
+    const known = new Set(["ts", "js", "python", "sh", "json", "jsonc", "jsonl", "markdown", "text", ""]);
     expect(blocks.filter(({ language }) => !known.has(language)).map(({ place, language }) => `${place} ${language}`)).toEqual([]);
     expect(blocks.length).toBeGreaterThan(50);
   });
@@ -59,24 +60,25 @@ describe("the docs", () => {
     for (const line of text.split("\n")) JSON.parse(line.replace(/^[<>] /, ""));
   });
 
+  it.each(written("js"))("$place is JavaScript", async ({ text }) => {
+    await transform(text, { format: "esm", target: "es2023", logLevel: "silent" });
+  });
+
+  it.each(written("python"))("$place is Python", ({ text, place }) => {
+    const checked = spawnSync("python3", ["-c", "import sys; compile(sys.stdin.read(), sys.argv[1], 'exec')", place], { input: text, encoding: "utf8" });
+    // Without an interpreter there is nothing to ask.
+    if (!checked.error) expect(checked.stderr).toBe("");
+  });
+
   it("links to pages that exist", () => {
     const broken = pages.flatMap((page) => {
       const text = readFileSync(join(repositoryRoot, page), "utf8");
       const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, target]) => join(dirname(page), target as string));
-      return links.filter((target) => !existsIn(target)).map((target) => `${page} → ${target}`);
+      return links.filter((target) => !existsSync(join(repositoryRoot, target))).map((target) => `${page} → ${target}`);
     });
     expect(broken).toEqual([]);
   });
 });
-
-function existsIn(path: string): boolean {
-  try {
-    readdirSync(join(repositoryRoot, dirname(path)));
-    return readdirSync(join(repositoryRoot, dirname(path))).includes(path.split("/").at(-1) as string);
-  } catch {
-    return false;
-  }
-}
 
 describe("TypeScript", () => {
   const files: Record<string, string> = {
