@@ -54,7 +54,7 @@ export async function summarize(kernel: PluginKernel, request: SummaryRequest): 
       if (answer.stopReason !== "error") return summaryOf(answer);
       const errorMessage = answer.errorMessage || "The model failed without saying why.";
       const retry = kernel.tryService("retry");
-      if (!retry?.enabled() || !retry.isTransient(errorMessage) || retries >= retry.maxAttempts()) throw new Error(errorMessage);
+      if (!retry?.enabled() || !retry.isTransient(errorMessage) || retries >= retry.maxAttempts()) throw new KernelError("E_REFUSED", errorMessage);
       retries++;
       const delayMs = retry.delayFor(retries);
       kernel.emit({ type: "summarization_retry_scheduled", attempt: retries, maxAttempts: retry.maxAttempts(), delayMs, errorMessage });
@@ -69,10 +69,10 @@ export async function summarize(kernel: PluginKernel, request: SummaryRequest): 
 }
 
 function summaryOf(answer: AssistantMessage): Summary {
-  if (answer.stopReason === "length") throw new Error("The summary was cut off by the output limit.");
-  if (answer.content.some(({ type }) => type === "toolCall")) throw new Error("The model called a tool instead of writing a summary.");
+  if (answer.stopReason === "length") throw new KernelError("E_REFUSED", "The summary was cut off by the output limit.");
+  if (answer.content.some(({ type }) => type === "toolCall")) throw new KernelError("E_REFUSED", "The model called a tool instead of writing a summary.");
   const text = textOf(answer.content, "\n").trim();
-  if (!text) throw new Error("The model wrote an empty summary.");
+  if (!text) throw new KernelError("E_REFUSED", "The model wrote an empty summary.");
   return { text, usage: answer.usage };
 }
 
@@ -96,7 +96,7 @@ async function finalMessage(stream: ReturnType<PluginKernel["stream"]>): Promise
     if (event.type === "done") return { ...event.message, stopReason: event.reason };
     if (event.type === "error") return { ...event.error, stopReason: event.reason };
   }
-  throw new Error("The model's stream ended without a final message.");
+  throw new KernelError("E_REFUSED", "The model's stream ended without a final message.");
 }
 
 /** The work's value, or `Cancelled` as soon as the signal says so. */

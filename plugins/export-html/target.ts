@@ -1,6 +1,7 @@
 /** The file that a page is written to: whole or not at all, and errors that name the path the caller gave. */
 import { type FileHandle, open, realpath, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { KernelError, messageOf } from "../../core/index.ts";
 
 const BUFFERED = 256 * 1024;
 /** keeps two exports to one path apart */
@@ -30,7 +31,8 @@ export class PageFile {
     const existing = await stat(target).catch(() => undefined);
     if (existing) await (await open(target, "r+").catch((error) => fail(error, target, absolute))).close();
     // A device or a pipe cannot be replaced by a file.
-    if (existing && !existing.isFile()) return new PageFile(absolute, target, undefined, await open(target, "w"));
+    if (existing && !existing.isFile())
+      return new PageFile(absolute, target, undefined, await open(target, "w").catch((error) => fail(error, target, absolute)));
     const temporary = join(dirname(target), `.${basename(target)}.${process.pid}-${++created}.tmp`);
     const handle = await open(temporary, "w", existing?.mode ?? 0o666).catch((error) => fail(error, temporary, absolute));
     return new PageFile(absolute, target, temporary, handle);
@@ -65,6 +67,5 @@ export class PageFile {
 
 /** The system's sentence about the path that was asked for instead of our temporary one. */
 function fail(error: unknown, used: string, asked: string): never {
-  if (error instanceof Error) error.message = error.message.replaceAll(used, asked);
-  throw error;
+  throw new KernelError("E_REFUSED", messageOf(error).replaceAll(used, asked), { cause: error });
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, realpathSync, renameSync, statSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { KernelError } from "../../core/index.ts";
 
 /** A lease on another machine is alive while it is renewed this often. */
 const RENEW_MS = 15_000;
@@ -16,13 +17,13 @@ interface Owner {
 }
 
 /** Somebody else writes the file. */
-export class LeaseError extends Error {
+export class LeaseError extends KernelError {
   override name = "LeaseError";
   readonly pid: number;
 
   constructor(file: string, owner: { pid: number; host: string }) {
     const where = owner.host === hostname() ? `process ${owner.pid}` : `process ${owner.pid} on ${owner.host}`;
-    super(`Session file is in use by ${where}: ${file}`);
+    super("E_USAGE", `Session file is in use by ${where}: ${file}`);
     this.pid = owner.pid;
   }
 }

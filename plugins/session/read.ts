@@ -1,12 +1,17 @@
 /** Reading a session file: header, entries, and what has to be mended before the file is written to. */
 import { statSync } from "node:fs";
+import { KernelError } from "../../core/index.ts";
 import type { SessionEntry, SessionHeader } from "./contract.ts";
 import { parseObject, readLines } from "./lines.ts";
 import { type Line, migrate, SESSION_VERSION, versionOf } from "./migrate.ts";
 
 /** A session file that cannot be used; the message is for people. */
-export class SessionFileError extends Error {
+export class SessionFileError extends KernelError {
   override name = "SessionFileError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("E_USAGE", message, options);
+  }
 }
 
 export interface LoadedSession {

@@ -66,6 +66,16 @@ describe.each(["omp", "xcsh"])("%s", (dialect) => {
     expect([parse.id, unknown.id]).toEqual(dialect === "omp" ? ["n", "u"] : [undefined, undefined]);
   });
 
+  test("an expected failure names its command and id", async () => {
+    const rpc = start([long("one"), long("two"), { error: "400 no summary" }]);
+    expect(await rpc.call("switch_session", { sessionPath: "/none.jsonl" })).toMatchObject({ command: "switch_session", success: false });
+    await rpc.prompt("first");
+    await rpc.prompt("second");
+    expect(await rpc.call("compact")).toMatchObject({ command: "compact", success: false, error: "400 no summary" });
+    const page = await rpc.call("export_html", { outputPath: "/none/page.html" });
+    expect(page).toMatchObject({ command: "export_html", error: "ENOENT: no such file or directory, open '/none/page.html'" });
+  });
+
   test("the user's reminders", async () => {
     const rpc = start([{ text: "Done." }, { text: "Reminded." }, "Again.", "And again."], {
       agentFiles: { "settings.json": JSON.stringify({ todo: { reminders: false } }) },
