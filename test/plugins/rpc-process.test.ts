@@ -129,6 +129,14 @@ describe("framing", () => {
 });
 
 describe("ending", () => {
+  test("an abort in the same breath as a prompt ends its run", async () => {
+    const rpc = startRpc({ script: [{ hang: true }] });
+    rpc.child.stdin.write('{"id":"p","type":"prompt","message":"go"}\n{"id":"a","type":"abort"}\n');
+    await rpc.find(({ id }) => id === "a");
+    expect(rpc.frames[0]).toMatchObject({ id: "p", success: true });
+    expect(rpc.frames.at(-2)).toEqual({ type: "agent_settled" });
+  });
+
   test("a prompt whose writer leaves gets its response and an aborted run, which is stored", async () => {
     const rpc = startRpc({ script: [{ steps: [{ text: ["partly "] }, { hang: true }] }] });
     rpc.send({ id: "p", type: "prompt", message: "go" });
