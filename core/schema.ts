@@ -64,11 +64,12 @@ function checkedAny(schema: Schema, value: unknown, path: string): unknown {
   throw complaint;
 }
 
-/** How much of an alternative a value has: nothing, the right outer type, and then each required field. */
+/** How much of an alternative a value has: nothing, the right outer type, and then each required field; a constant counts only if it is the right one. */
 function closenessOf(alternative: Schema, value: unknown): number {
   if (!fits({ ...alternative, properties: undefined }, value)) return 0;
   const required: string[] = alternative.required ?? [];
-  return 1 + required.filter((name) => (value as Record<string, unknown>)[name] !== undefined).length;
+  const fields = value as Record<string, unknown>;
+  return 1 + required.filter((name) => fields[name] !== undefined && fields[name] === (alternative.properties?.[name]?.const ?? fields[name])).length;
 }
 
 function constantsOf(schema: Schema): unknown[] | undefined {

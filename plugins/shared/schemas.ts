@@ -81,8 +81,9 @@ const imageType = () => Type.Literal("image", { expected: "one of image" });
 /** The form that is stored, and sent in most dialects. */
 export const flatImageSchema = once(() => Type.Object({ type: imageType(), data: Type.String(), mimeType: Type.String() }));
 
-const base64Source = () => Type.Object({ type: Type.Literal("base64"), mediaType: Type.String(), data: Type.String() });
-const urlSource = () => Type.Object({ type: Type.Literal("url"), url: Type.String() });
+const sourceType = <T extends string>(type: T) => Type.Literal(type, { expected: "one of base64, url" });
+const base64Source = () => Type.Object({ type: sourceType("base64"), mediaType: Type.String(), data: Type.String() });
+const urlSource = () => Type.Object({ type: sourceType("url"), url: Type.String() });
 
 /** What clients may send as an image. */
 export const imageInputSchema = once(() =>

@@ -99,6 +99,8 @@ test("parameters of prompts are named where they are wrong", async () => {
     [{ message: "x", images: [{ ...image, mimeType: 1 }] }, 'Invalid parameter "images[0].mimeType": expected a string'],
     [{ message: "x", images: [{ ...image, type: "picture" }] }, 'Invalid parameter "images[0].type": expected one of image'],
     [{ message: "x", images: [{ type: "image", source: { type: "base64", data: "AA==" } }] }, 'Missing required parameter "images[0].source.mediaType"'],
+    [{ message: "x", images: [{ type: "image", source: { type: "url" } }] }, 'Missing required parameter "images[0].source.url"'],
+    [{ message: "x", images: [{ type: "image", source: { type: "file" } }] }, 'Invalid parameter "images[0].source.type": expected one of base64, url'],
     [{ message: "x", images: [{ type: "image", source: { type: "url", url: 5 } }] }, 'Invalid parameter "images[0].source.url": expected a string'],
     [{ message: "x", attachments: [{ id: "a" }] }, 'Missing required parameter "attachments[0].type"'],
     [{ message: "x", streamingBehavior: "later" }, 'Invalid parameter "streamingBehavior": expected one of steer, followUp'],
