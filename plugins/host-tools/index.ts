@@ -44,7 +44,7 @@ export const hostTools = definePlugin({
 /** Refuses a set as a whole. */
 function check(definitions: readonly HostToolDefinition[], isTaken: (name: string) => boolean): void {
   for (const [index, { parameters }] of definitions.entries()) {
-    if (parameters.type === "object") continue;
+    if (isObjectSchema(parameters)) continue;
     throw new KernelError("E_PARAMETER", `Invalid parameter "tools[${index}].parameters": expected a JSON Schema of type object`);
   }
   const seen = new Set<string>();
@@ -55,6 +55,13 @@ function check(definitions: readonly HostToolDefinition[], isTaken: (name: strin
   for (const { name } of definitions) {
     if (isTaken(name)) throw new KernelError("E_REFUSED", `Host tool conflicts with an existing tool: ${name}`);
   }
+}
+
+/** Providers refuse the whole request for one tool with a broken schema. */
+function isObjectSchema({ type, properties, required }: Record<string, unknown>): boolean {
+  const hasProperties = properties === undefined || (typeof properties === "object" && properties !== null && !Array.isArray(properties));
+  const hasRequired = required === undefined || (Array.isArray(required) && required.every((name) => typeof name === "string"));
+  return type === "object" && hasProperties && hasRequired;
 }
 
 function toTool({ name, label, description, parameters }: HostToolDefinition, calls: HostCalls): Tool {

@@ -29,6 +29,11 @@ test("a set is taken whole or not at all, with a sentence on what is wrong", asy
   expect(await refused([{ ...echo, name: undefined }])).toBe('Missing required parameter "tools[0].name"');
   expect(await refused([{ ...echo, description: " " }])).toBe('Invalid parameter "tools[0].description": expected a non-empty string');
   expect(await refused([{ ...echo, parameters: [] }])).toBe('Invalid parameter "tools[0].parameters": expected a JSON Schema of type object');
+  for (const broken of [{ properties: 5 }, { properties: [] }, { required: "message" }, { required: [1] }]) {
+    expect(await refused([{ ...echo, parameters: { type: "object", ...broken } }])).toBe(
+      'Invalid parameter "tools[0].parameters": expected a JSON Schema of type object',
+    );
+  }
   expect(await refused([echo, { ...echo, name: "b", parameters: { type: "string" } }])).toBe(
     'Invalid parameter "tools[1].parameters": expected a JSON Schema of type object',
   );
