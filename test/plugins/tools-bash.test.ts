@@ -34,11 +34,11 @@ function shell(options: BashToolOptions = {}, cwd = tempDir()) {
 }
 
 describe("output", () => {
-  it("merges stdout and stderr in the order of writing and has no details", async () => {
+  it("merges stdout and stderr in the order of writing and has empty details", async () => {
     const { run } = shell();
     const result = await run("for i in 1 2 3; do echo out$i; echo err$i >&2; done");
     expect(textOf(result)).toBe("out1\nerr1\nout2\nerr2\nout3\nerr3\n");
-    expect("details" in result).toBe(false);
+    expect(result.details).toEqual({});
   });
 
   it("says so if there is none, and keeps control sequences", async () => {

@@ -109,8 +109,8 @@ function resultOf(snapshot: OutputSnapshot, ending: Ending): ToolResult<BashDeta
   return { ...text(shown || "(no output)"), ...detailsOf(snapshot) };
 }
 
-function detailsOf({ truncation, fullOutputPath }: OutputSnapshot): { details?: BashDetails } {
-  if (!truncation.truncated) return {};
+function detailsOf({ truncation, fullOutputPath }: OutputSnapshot): { details: BashDetails } {
+  if (!truncation.truncated) return { details: {} };
   // The text is in the result already.
   return { details: { truncation: { ...truncation, content: "" }, fullOutputPath } };
 }
@@ -161,7 +161,7 @@ class Updates {
     this.#timer = undefined;
     this.#last = performance.now();
     const snapshot = this.#output.snapshot();
-    this.#onUpdate?.({ ...text(snapshot.text), details: detailsOf(snapshot).details ?? {} });
+    this.#onUpdate?.({ ...text(snapshot.text), ...detailsOf(snapshot) });
   }
 }
 
