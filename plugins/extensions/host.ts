@@ -171,6 +171,8 @@ export class ExtensionHost {
         const plugins = pluginsOf(exported);
         if (!plugins) throw new Error(`Extension does not export a factory function by default: ${instance.path}`);
         for (const plugin of plugins) {
+          const missing = plugin.requires?.find((service) => !kernel.tryService(service));
+          if (missing) throw new Error(`Plugin "${plugin.name}" needs the service "${missing}", which no plugin provides.`);
           const undo = await this.runtime.runAs(instance, () => plugin.apply(kernel));
           if (undo) kernel.defer(undo);
         }

@@ -55,9 +55,34 @@ function apply(runtime: Runtime, instance: Instance, name: string, config: Provi
     for (const back of undo) back();
     throw error;
   }
+  if (config.refreshModels) refreshSoon(runtime, instance, name, config);
   takeBack(instance, name);
   const known = registered.get(instance) ?? new Map<string, (() => void)[]>();
   registered.set(instance, known.set(name, undo));
+}
+
+/** Registrations whose models have been asked for; one question each. */
+const asked = new WeakSet<object>();
+
+/** Asks the provider for its models; the answer replaces what it registered. */
+function refreshSoon(runtime: Runtime, instance: Instance, name: string, config: ProviderConfig): void {
+  const ask = config.refreshModels;
+  if (!ask || asked.has(ask)) return;
+  asked.add(ask);
+  const isCurrent = () => instance.state === "active" && instance.providers.get(name)?.refreshModels === ask;
+  const publish = (models: ProviderConfig["models"]) => {
+    if (models && isCurrent()) runtime.leave(() => registerProvider(runtime, instance, name, { models }));
+  };
+  const { kernel } = runtime;
+  const context = {
+    credential: kernel.tryService("models")?.credential(name),
+    stored: config.models ?? [],
+    publish,
+    allowNetwork: kernel.options.offline !== true,
+    signal: new AbortController().signal,
+  };
+  const asking = Promise.resolve().then(() => runtime.runAs(instance, () => ask(context)));
+  asking.then(publish).catch((error) => runtime.report(instance, "register_provider", error));
 }
 
 function takeBack(instance: Instance, name: string): void {

@@ -274,6 +274,17 @@ describe("contexts", () => {
 
   test("entries, names, labels, tools and models can be read and changed", async () => {
     const rpc = startWith({
+      "helpers.ts": `import { convertToLlm, serializeConversation, parseFrontmatter, SessionManager, SettingsManager, CustomEditor, DynamicBorder, keyHint, getMarkdownTheme } from "@mariozechner/pi-coding-agent";
+        import { Text, Markdown, SelectList, Key, matchesKey, getEditorKeybindings, sliceByColumn, stripTerminalSequences } from "@mariozechner/pi-tui";
+        import { contentText, getCurrentTools, clampThinkingLevel } from "@earendil-works/pi-ai/compat";
+        class Mine extends CustomEditor { override render(width: number) { return super.render(width); } }
+        export default (pi: any) => pi.registerCommand("helpers", { handler: (_: string, ctx: any) => {
+          const messages: any = [{ role: "user", content: "q", timestamp: 0 }, { role: "custom", customType: "c", content: "note", display: true, timestamp: 0 }, { role: "assistant", content: [{ type: "text", text: "a" }, { type: "toolCall", id: "1", name: "read", arguments: { path: "x" } }], timestamp: 0 }];
+          const session = SessionManager.inMemory("/tmp"); session.appendMessage(messages[0]);
+          ctx.ui.notify(JSON.stringify([serializeConversation(convertToLlm(messages)), parseFrontmatter("---\\na: 1\\n---\\nbody"), session.getEntries().length, SettingsManager.create(ctx.cwd).getDefaultModel() === undefined,
+            new Mine().render(3).length, new DynamicBorder().render(2), keyHint("a", "b"), new Text("x").render(4).length > 0, new Markdown("# h", 0, 0, getMarkdownTheme() as any).render(10).length > 0, matchesKey("\\x1b", Key.escape), typeof getEditorKeybindings, sliceByColumn("abcd", 1, 2), stripTerminalSequences("\\x1b[31mred"),
+            contentText([{ type: "text", text: "t" }]), getCurrentTools([]).length, clampThinkingLevel({ reasoning: false } as any, "high")]));
+        } });`,
       "all.ts": `export default (pi: any) => {
         pi.registerTool({ name: "extra", label: "E", description: "d", parameters: { type: "object", properties: {} }, execute: async () => ({ content: [] }) });
         pi.on("session_info_changed", (e: any, ctx: any) => ctx.ui.notify("name " + e.name));
@@ -297,6 +308,25 @@ describe("contexts", () => {
         } });
       };`,
     });
+    const [helped = "[]"] = await command(rpc, "/helpers");
+    expect(JSON.parse(helped)).toEqual([
+      '[User]: q\n\n[User]: note\n\n[Assistant]: a\n\n[Assistant tool calls]: read(path="x")',
+      { frontmatter: { a: 1 }, body: "body" },
+      1,
+      true,
+      3,
+      ["──"],
+      "a b",
+      true,
+      true,
+      true,
+      "function",
+      "bc",
+      "red",
+      "t",
+      0,
+      "off",
+    ]);
     const said = await command(rpc, "/go");
     expect(JSON.parse(said.at(-1) ?? "{}")).toEqual({
       data: { n: 1 },
@@ -576,6 +606,15 @@ describe("providers", () => {
     expect(final?.message).toMatchObject({ stopReason: "stop", usage: { cost: { total: 1 } } });
     expect(errors(rpc)).toMatchObject([{ event: "register_provider" }]);
     expect(await command(rpc, "/nested")).toEqual(["true,true,k,false", "undefined"]);
+  });
+
+  test("a provider may bring its list of models later", async () => {
+    const rpc = startWith({
+      "p.ts": `const model = (id: string) => ({ id, name: id, reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1, maxTokens: 1 });
+        export default (pi: any) => { pi.registerProvider("late", { baseUrl: "http://x", apiKey: "k", api: "openai-completions", models: [model("one")], refreshModels: async (ctx: any) => [...ctx.stored, model("two")] });
+          pi.registerCommand("list", { handler: (_: string, ctx: any) => ctx.ui.notify(ctx.modelRegistry.getAll().filter((m: any) => m.provider === "late").map((m: any) => m.id).join()) }); };`,
+    });
+    await expect.poll(() => command(rpc, "/list")).toEqual(["one,two"]);
   });
 
   test("hooks see and change what goes to a provider", async () => {

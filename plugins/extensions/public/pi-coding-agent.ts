@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse as parseYaml } from "yaml";
-import type { AgentMessage, AssistantMessage } from "../../../core/index.ts";
+import type { AgentMessage, AssistantMessage, UserMessage } from "../../../core/index.ts";
 import type { SessionEntry } from "../../session/contract.ts";
 import { defineSessionManager } from "../../session/manager.ts";
 import { calculateContextTokens, convertToLlm, estimateTokens, serializeConversation } from "../../shared/conversation.ts";
@@ -59,7 +59,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
     sessionEntryToContextMessages: (entry: SessionEntry) => [entryMessage(entry)].filter((message) => message !== undefined),
     getLatestCompactionEntry: (entries: SessionEntry[]) => entries.findLast(({ type }) => type === "compaction") ?? null,
     parseSessionEntries,
-    convertToLlm: (messages: AgentMessage[]) => convertToLlm(messages),
+    convertToLlm: (messages: AgentMessage[]) => convertToLlm(messages, keepSystem),
     serializeConversation,
     estimateTokens,
     calculateContextTokens,
@@ -92,6 +92,11 @@ export function createCodingAgentModule(runtime: Runtime): object {
       throw new Error("createAgentSession is not available here: start a session of your own with `pi --mode json`.");
     },
   };
+}
+
+/** System messages of newer sessions pass. */
+function keepSystem(message: AgentMessage): UserMessage | undefined {
+  return (message as { role: string }).role === "system" ? (message as unknown as UserMessage) : undefined;
 }
 
 /** `createReadToolDefinition` and its like are other names of the factories. */
