@@ -127,7 +127,7 @@ declare const ctx: ExtensionCommandContext;
     const mistakes = stdout.split("\n").filter((line) => /^block-\d+\.ts/.test(line));
     expect(mistakes.map((line) => line.replace(/^block-\d+\.ts/, (name) => `${places.get(name)} `))).toEqual([]);
     expect(places.size).toBeGreaterThan(15);
-  });
+  }, 180_000);
 
   const loadable = written("ts").filter(
     ({ page, mark, text }) =>
