@@ -28,7 +28,7 @@ export function createOwnership(): Ownership {
 
   const install = () => {
     if (undo.length > 0) return;
-    undo = [ownTimers(storage), ownChildren(storage), refuseExit(storage)];
+    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), refuseExit(storage)];
     syncBuiltinESMExports();
   };
 
@@ -91,6 +91,15 @@ function ownTimers(storage: Storage): () => void {
   return () => {
     for (const back of undo.reverse()) back();
   };
+}
+
+/** What a microtask throws arrives without any context; so the owner is attached on the way. */
+function ownMicrotasks(storage: AsyncLocalStorage<ResourceOwner | undefined>): () => void {
+  const original = globalThis.queueMicrotask;
+  return replace(globalThis as never, "queueMicrotask", (callback: AnyFunction) => {
+    const owner = storage.getStore();
+    original(owner && typeof callback === "function" ? () => attributed(owner, callback) : (callback as () => void));
+  });
 }
 
 function ownChildren(storage: Storage): () => void {
