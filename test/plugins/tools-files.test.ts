@@ -277,6 +277,10 @@ describe("edit", () => {
     file("a.txt", "keep \u201Cthis\u201D  \nsay(\u2018hi\u2019) \u2014 now\u00A0   \nalso\u2013keep\t\n");
     await edit("a.txt", ["say('hi') - now", "shout('hi')"]);
     expect(readFileSync(join(dir, "a.txt"), "utf8")).toBe("keep \u201Cthis\u201D  \nshout('hi')\nalso\u2013keep\t\n");
+    // The line after a text that ends with its line feed is not touched either.
+    file("b.txt", "say \u2018a\u2019\nkeep\u2013this  \nsay \u2018b\u2019\nlast\u2013line");
+    await edit("b.txt", ["say 'a'\n", "A\n"], ["say 'b'\n", ""]);
+    expect(readFileSync(join(dir, "b.txt"), "utf8")).toBe("A\nkeep\u2013this  \nlast\u2013line");
   });
 
   it("matches all edits loosely as soon as one needs it, several on one line too", async () => {

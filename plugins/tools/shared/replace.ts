@@ -106,16 +106,18 @@ function spliceLines(content: string, loose: string, places: readonly Place[]): 
   const own = lineStarts(content);
   const normalized = lineStarts(loose);
   const lineAt = (offset: number) => normalized.findLastIndex((start) => start <= offset);
+  // A text that ends with its line feed does not touch the line after it.
+  const lastLineOf = (place: Place) => lineAt(place.end - 1);
   let result = "";
   let nextLine = 0;
   for (let first = 0; first < places.length; ) {
     // Edits that meet on a line are spliced together.
     const firstLine = lineAt((places[first] as Place).start);
     let last = first;
-    let lastLine = lineAt((places[first] as Place).end);
+    let lastLine = lastLineOf(places[first] as Place);
     while (last + 1 < places.length && lineAt((places[last + 1] as Place).start) <= lastLine) {
       last++;
-      lastLine = lineAt((places[last] as Place).end);
+      lastLine = lastLineOf(places[last] as Place);
     }
     result += content.slice(own[nextLine] ?? content.length, own[firstLine]);
     const from = normalized[firstLine] as number;
