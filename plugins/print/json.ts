@@ -8,6 +8,7 @@ import { recordFrame } from "../shared/frames/serialize.ts";
 import { FrameWriter } from "../shared/frames/writer.ts";
 import { eventSchema } from "../shared/schemas.ts";
 import { collectPrompts, runPrompt } from "./prompts.ts";
+import { watchReader } from "./reader.ts";
 
 export const jsonTransport = definePlugin({
   name: "transport:json",
@@ -32,7 +33,12 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   const updates = chosenUpdates(kernel);
   const prompts = await collectPrompts(kernel, io);
   // A reader that is gone ends the run; what is left to say is discarded.
-  const writer = new FrameWriter({ onGone: () => void kernel.run.abort() });
+  let isGone = false;
+  const onGone = () => {
+    isGone = true;
+    void kernel.run.abort();
+  };
+  const writer = new FrameWriter({ onGone });
   writer.attach(io.stdout);
   const frames = new EventFrames(
     () => dialect,
@@ -41,6 +47,7 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   const session = kernel.tryService("session");
   if (session) writer.write(recordFrame(session.header()));
   const undo = [
+    watchReader(onGone),
     kernel.gate(() => writer.ready()),
     kernel.hooks.event.tap({ name: "json", stage: Stage.wire }, (event) => {
       for (const frame of frames.of(event)) writer.write(frame);
@@ -48,7 +55,7 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   ];
   try {
     for (const prompt of prompts) {
-      if (writer.isGone) break;
+      if (isGone) break;
       await runPrompt(kernel, prompt);
     }
     return 0;

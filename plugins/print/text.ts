@@ -3,6 +3,7 @@ import { type AgentMessage, type AssistantMessage, definePlugin, type Io, type P
 import type {} from "../compaction/contract.ts";
 import type {} from "../retry/contract.ts";
 import { collectPrompts, runPrompt } from "./prompts.ts";
+import { watchReader } from "./reader.ts";
 
 export const printTransport = definePlugin({
   name: "transport:text",
@@ -19,23 +20,42 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
     return 1;
   }
   const stopProgress = io.stderr.isTTY ? showProgress(kernel, io) : () => {};
+  let isGone = false;
+  const stopWatching = watchReader(() => {
+    isGone = true;
+    void kernel.run.abort();
+  });
   try {
-    for (const prompt of prompts) await runPrompt(kernel, prompt);
+    for (const prompt of prompts) {
+      if (isGone) break;
+      await runPrompt(kernel, prompt);
+    }
   } finally {
+    stopWatching();
     stopProgress();
   }
   return answer(io, lastAssistant(kernel.service("transcript").messages()));
 }
 
 /** Writes the outcome; a failed or aborted run has no answer but an error. */
-function answer(io: Io, message: AssistantMessage | undefined): number {
+async function answer(io: Io, message: AssistantMessage | undefined): Promise<number> {
   if (!message) return 0;
   if (message.stopReason === "error" || message.stopReason === "aborted") {
     io.stderr.write(`${message.errorMessage || `Request ${message.stopReason}`}\n`);
     return 1;
   }
-  io.stdout.write(`${textOf(message.content)}\n`);
-  return 0;
+  const failure = await write(io, `${textOf(message.content)}\n`);
+  // A reader that went away has read what it wanted.
+  if (!failure || failure.code === "EPIPE") return 0;
+  io.stderr.write(`Error: The answer cannot be written: ${failure.message}\n`);
+  return 1;
+}
+
+function write({ stdout }: Io, text: string): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((resolve) => {
+    stdout.on("error", resolve);
+    stdout.write(text, (error) => resolve(error ?? undefined));
+  });
 }
 
 function lastAssistant(messages: readonly AgentMessage[]): AssistantMessage | undefined {

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
-import { describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
 import { type Frame, preparePlaces, programPath, runPi } from "../helpers/pi.ts";
 
 const frames = (stdout: string): Frame[] =>
@@ -47,6 +49,43 @@ describe("print mode", () => {
 
   it("without a prompt it says what is missing", async () => {
     expect(await runPi({ args: ["-p", "--model", "offline/demo"] })).toMatchObject({ stdout: "", stderr: expect.stringContaining("Nothing to do"), status: 1 });
+  });
+
+  it.skipIf(process.platform !== "linux")("says that the answer cannot be written; a reader that went away is no failure", async () => {
+    const { cwd, env, args } = preparePlaces({ args: ["-p", "hi"], script: { responses: ["Hello"], repeat: true } });
+    const through = (shell: string) =>
+      new Promise<{ status: number | null; stderr: string }>((resolve) => {
+        const child = spawn("bash", ["-o", "pipefail", "-c", shell, "bash", process.execPath, programPath, ...args], {
+          cwd,
+          env,
+          stdio: ["ignore", "ignore", "pipe"],
+        });
+        let stderr = "";
+        child.stderr.on("data", (data) => {
+          stderr += data;
+        });
+        child.on("close", (status) => resolve({ status, stderr }));
+      });
+    expect(await through('"$@" > /dev/full')).toEqual({ status: 1, stderr: expect.stringMatching(/^Error: The answer cannot be written: ENOSPC.*\n$/) });
+    expect(await through('"$@" | true')).toEqual({ status: 0, stderr: "" });
+  });
+
+  it.skipIf(process.platform !== "linux").each([["text"], ["json"]])("%s: ends with its commands when the program that started it was killed", async (mode) => {
+    const { cwd, env, args } = preparePlaces({
+      args: ["--mode", mode, "hi"],
+      script: { responses: [{ toolCalls: [{ name: "bash", arguments: { command: "echo $$ $PPID > pids; exec sleep 600" } }] }] },
+    });
+    const start = "require('node:child_process').spawn(process.argv[1], process.argv.slice(2), { stdio: ['ignore', 'pipe', 'ignore'] }).stdout.resume();";
+    const host = spawn(process.execPath, ["-e", start, process.execPath, programPath, ...args], { cwd, env, stdio: "ignore" });
+    const pids = await vi.waitFor(() => {
+      const found = readFileSync(join(cwd, "pids"), "utf8").trim().split(" ").map(Number);
+      expect(found).toHaveLength(2);
+      return found;
+    }, 20_000);
+    host.kill("SIGKILL");
+    await vi.waitFor(() => {
+      for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+    }, 20_000);
   });
 
   it.each([
