@@ -42,7 +42,7 @@ export async function main(choose: ChooseProgram, argv = process.argv.slice(2)):
   });
   let status: number;
   try {
-    const program = await choose(argv, process.cwd());
+    const program = await choose(argv, workingDirectory());
     envPrefix = program.branding.envPrefix;
     status = await Promise.race([run(kernel, guard, program, argv), guard.ended]);
   } catch (error) {
@@ -96,6 +96,14 @@ async function runCliCommand(kernel: Kernel, guard: ProcessGuard, branding: Bran
     { rawArgs },
   );
   return typeof result === "number" ? result : 0;
+}
+
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new KernelError("E_USAGE", "The working directory does not exist any more.", { cause: error });
+  }
 }
 
 const asksForHelp = (args: readonly string[]) => args.includes("--help") || args.includes("-h");

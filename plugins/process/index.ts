@@ -43,6 +43,10 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
     });
   }
   listen("SIGPIPE", () => {});
+  // A reader that went away (`| head`) is nobody's mistake; a transport that cares listens itself.
+  io.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE" && io.stdout.listenerCount("error") === 1) onFatal(error);
+  });
   const uncaught = (error: unknown) => {
     const owner = ownerOfError(error) ?? ownership.current();
     if (owner && [...handlers].some((handler) => handler(error, owner))) return;

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readFileArguments } from "../../plugins/shared/file-arguments.ts";
-import { repositoryRoot, runPi, startRpc, tempDir } from "../helpers/pi.ts";
+import { programPath, repositoryRoot, runPi, startRpc, tempDir } from "../helpers/pi.ts";
 
 const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
 
@@ -102,4 +102,25 @@ test("the agent directory can be elsewhere", async () => {
   writeFileSync(join(dir, "prompts/x.md"), "X");
   const rpc = startRpc({ env: { PI_CODING_AGENT_DIR: dir }, script: ["ok"] });
   expect((await rpc.ask("get_commands")).commands).toMatchObject([{ name: "x" }]);
+});
+
+test.skipIf(process.platform !== "linux")("a working directory that is gone is one sentence", () => {
+  const dir = tempDir();
+  const gone = 'cd "$(mktemp -d -p .)" && rmdir "$PWD" && exec "$@"';
+  const { status, stderr } = spawnSync("bash", ["-c", gone, "bash", process.execPath, programPath, "-p", "hi"], {
+    cwd: dir,
+    env: { PATH: process.env.PATH, HOME: dir },
+    encoding: "utf8",
+  });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: "Error: The working directory does not exist any more.\n" });
+});
+
+test.skipIf(process.platform !== "linux")("help into a reader that went away is no failure", () => {
+  const dir = tempDir();
+  const { status, stderr } = spawnSync("bash", ["-o", "pipefail", "-c", '"$@" --help | true', "bash", process.execPath, programPath], {
+    cwd: dir,
+    env: { PATH: process.env.PATH, HOME: dir },
+    encoding: "utf8",
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
 });
