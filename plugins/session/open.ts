@@ -23,7 +23,12 @@ export function currentDir(kernel: PluginKernel): string {
 
 /** What the command line asks for; its mistakes end the start. */
 export function choiceOf(kernel: PluginKernel): Choice {
-  return asUsage(() => chooseSession(kernel.options as Options & SessionOptions, placesOf(kernel)));
+  return asUsage(() => {
+    const places = placesOf(kernel);
+    const choice = chooseSession(kernel.options as Options & SessionOptions, places);
+    if (choice.kind === "open") requireWorkingDirectory(choice.path, places.cwd);
+    return choice;
+  });
 }
 
 /** Opens the chosen session. */
@@ -48,7 +53,6 @@ export function openChosen(service: SessionService, choice: Choice): SessionDocu
 type Fresh = { cwd: string; dir: string; onTrouble(error: unknown): void };
 
 function openFile(service: SessionService, { path, mayFork }: Extract<Choice, { kind: "open" }>, fresh: Fresh): SessionDocument {
-  requireWorkingDirectory(path, fresh.cwd);
   try {
     const { document, isTorn } = SessionDocument.open(path, fresh);
     if (isTorn) service.notice(`the last line of ${path} was cut off and is left out`);

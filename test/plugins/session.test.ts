@@ -185,6 +185,13 @@ describe("replacing the session", () => {
     expect(await messagesOf(pi)).toEqual(["into the empty file", "two"]);
   });
 
+  it("refuses to start in a directory that is gone, and names both", async () => {
+    const dir = tempDir();
+    const path = sessionFile(join(dir, "gone"));
+    const { status, stderr } = await runPi({ args: ["-p", "--session", path, "hi"], cwd: dir, script: { responses: ["x"] } });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: `Error: Session working directory does not exist: ${dir}/gone (current: ${dir})\n` });
+  });
+
   it("takes the agent into the session's directory", async () => {
     const elsewhere = tempDir();
     const path = sessionFile(elsewhere);
