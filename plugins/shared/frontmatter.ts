@@ -6,13 +6,23 @@ export interface Frontmatter {
   body: string;
 }
 
-/** Splits a file; throws if the YAML is broken. */
+/** Splits a file; throws one sentence if the YAML is broken. */
 export async function parseFrontmatter(text: string): Promise<Frontmatter> {
   const { yaml, body } = splitFrontmatter(text);
   if (yaml === undefined) return { attributes: {}, body };
-  // The default export: a bundle has no other of a CommonJS package.
-  const attributes = plainAttributes(yaml) ?? (await import("yaml")).default.parse(yaml);
+  const attributes = plainAttributes(yaml) ?? (await parseYaml(yaml));
   return { attributes: isMapping(attributes) ? attributes : {}, body };
+}
+
+async function parseYaml(yaml: string): Promise<unknown> {
+  // The default export: a bundle has no other of a CommonJS package.
+  const parser = (await import("yaml")).default;
+  try {
+    return parser.parse(yaml);
+  } catch (error) {
+    // A picture of the place follows on lines of its own.
+    throw new Error((error as Error).message.split("\n", 1)[0]?.replace(/:$/, ""), { cause: error });
+  }
 }
 
 /** The body alone, without looking at the YAML. */

@@ -108,6 +108,8 @@ test("broken, unreadable and hidden files are passed over, each with one warning
   const warnings = rpc.stderr.split("\n").filter((line) => line.includes("is not loaded"));
   expect(warnings).toHaveLength(isRoot ? 1 : 2);
   expect(rpc.stderr).toContain(join(prompts, "broken.md"));
+  // One line each, without a picture of the place.
+  expect(rpc.stderr.trim().split("\n")).toEqual(warnings);
 });
 
 test("the order of places decides names; the loser is named; switches drop places", async () => {
