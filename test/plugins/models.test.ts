@@ -70,6 +70,7 @@ describe("starting", () => {
     [["--provider", "nobody", "--model", "x"], 'Unknown provider "nobody"'],
     [["--model", "offline/demo", "--thinking", "much"], 'Invalid --thinking "much"'],
     [["--api-key", "some-secret-key"], "--api-key needs a model"],
+    [["--mode", "text", "--api-key", "some-secret-key", "hi"], "--api-key needs a model"],
   ])("%j ends with status 1 and a sentence", async (args, sentence) => {
     const { status, stdout, stderr } = await runPi({ args: ["--mode", "rpc", "--no-session", ...args] });
     expect(stderr).toContain(sentence);
