@@ -124,13 +124,16 @@ export class RpcClient extends CommandMethods {
     return this.#sequence.last;
   }
 
-  /** Closes the agent's input and waits for its end; kills it if that takes too long. */
+  /** Closes the agent's input and waits for its end; kills it, or leaves the streams, if that takes too long. */
   async stop({ timeoutMs = 10_000 }: { timeoutMs?: number } = {}): Promise<Exit> {
     if (!this.#closed) return { code: null, signal: null };
     this.#isStopping = true;
     this.#continueReading();
     this.#out?.end();
-    const timer = setTimeout(() => this.#process?.kill("SIGKILL"), timeoutMs);
+    const timer = setTimeout(() => {
+      if (this.#process) this.#process.kill("SIGKILL");
+      else this.#options.streams?.output.destroy();
+    }, timeoutMs);
     try {
       return await this.#closed;
     } finally {
@@ -330,10 +333,10 @@ export class RpcClient extends CommandMethods {
   async #handOn(record: WireRecord, size: number): Promise<void> {
     if (record.type === "response") return this.#settle(record);
     const event = this.#messages.apply(record as unknown as AgentEvent);
-    if (event.type === "bash_execution_update") this.#pending.get(String(event.id))?.onOutput?.(event.delta);
+    if (event.type === "bash_execution_update") guarded(() => this.#pending.get(String(event.id))?.onOutput?.(event.delta));
     this.#hostTools.onEvent(event);
     this.#dialogs.onEvent(event);
-    for (const listener of [...this.#listeners]) listener(event);
+    for (const listener of [...this.#listeners]) guarded(() => listener(event));
     for (const queue of this.#queues) queue.push(event, size);
   }
 
@@ -390,6 +393,17 @@ export class RpcClient extends CommandMethods {
   #nextRecord(): Promise<void> {
     if (this.#gone) return Promise.reject(this.#gone);
     return new Promise((resolve) => this.#recordWaiters.push(resolve));
+  }
+}
+
+/** A listener that throws is its owner's mistake, reported as such; the client reads on. */
+function guarded(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }
 

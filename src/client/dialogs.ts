@@ -47,6 +47,7 @@ export class Dialogs {
       // A handler that fails has not answered; an extension must not wait for it.
     }
     const answer = value === undefined ? { cancelled: true } : method === "confirm" ? { confirmed: value } : { value };
-    await this.#send({ type: "extension_ui_response", id, ...answer });
+    const response = { type: "extension_ui_response", id };
+    await this.#send({ ...response, ...answer }).catch(() => this.#send({ ...response, cancelled: true }));
   }
 }

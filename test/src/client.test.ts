@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { AgentGoneError, type ClientEvent, type HostTool, RpcClient, RpcError } from "../../src/client/index.ts";
 import { CommandMethods } from "../../src/client/protocol.ts";
 import { preparePlaces, programPath, repositoryRoot } from "../helpers/pi.ts";
@@ -228,6 +228,23 @@ describe("prompting", () => {
   });
 });
 
+test("a listener that throws is reported as uncaught, and the client reads on", async () => {
+  const client = await startClient({ script: ["yes"] });
+  const uncaught: unknown[] = [];
+  const others = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException");
+  process.on("uncaughtException", (error) => uncaught.push(error.message));
+  onTestFinished(() => {
+    process.removeAllListeners("uncaughtException");
+    for (const other of others) process.on("uncaughtException", other);
+  });
+  client.onEvent(({ type }) => {
+    if (type === "agent_start") throw new Error("my mistake");
+  });
+  expect((await client.promptAndWait("go")).text).toBe("yes");
+  expect(uncaught).toEqual(["my mistake"]);
+});
+
 describe("streaming", () => {
   const script = {
     responses: [
@@ -361,6 +378,15 @@ describe("the end", () => {
     await expect(new RpcClient({ ...options, args: ["--thinking", "very"] }).start()).rejects.toThrow(/ended with status 1[\s\S]*thinking/i);
     await expect(new RpcClient(options).getState()).rejects.toThrow("call start() first");
   });
+});
+
+test("a client that joined over streams leaves them", async () => {
+  const input = new PassThrough();
+  const client = new RpcClient({ streams: { input, output: new PassThrough() } });
+  const starting = client.start().catch((error) => error);
+  expect(await client.stop({ timeoutMs: 50 })).toEqual({ code: null, signal: null });
+  expect(input.writableEnded).toBe(true);
+  expect(await starting).toBeInstanceOf(AgentGoneError);
 });
 
 describe("backpressure", () => {
