@@ -111,10 +111,16 @@ describe("the process", () => {
         pi.registerCommand("later", { handler: () => { setTimeout(() => process.exit(4), 1); } });
         pi.registerCommand("emitter", { handler: () => { new (require("node:events").EventEmitter)().emit("error", new Error("emitted")); } });
       };`,
+      "q.ts": `export default (pi: any) => {
+        pi.registerCommand("tick", { handler: () => { process.nextTick(() => { throw "text"; }); } });
+        pi.registerCommand("micro", { handler: () => { queueMicrotask(() => { throw new Error("micro"); }); } });
+        pi.registerCommand("socket", { handler: () => { require("node:net").connect(1, "127.0.0.1"); } });
+        pi.registerCommand("stream", { handler: () => { require("node:fs").createReadStream("/no/such/file"); } });
+      };`,
     });
     await command(rpc, "/exit");
     expect(errors(rpc)[0]).toMatchObject({ extensionPath: "command:exit", event: "command", error: expect.stringContaining("process.exit") });
-    for (const name of ["timer", "reject", "later"]) {
+    for (const name of ["timer", "reject", "later", "tick", "micro", "socket", "stream"]) {
       const from = rpc.frames.length;
       await command(rpc, `/${name}`);
       await error(rpc, "uncaught", from);
