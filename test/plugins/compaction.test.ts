@@ -298,6 +298,8 @@ describe("a request that was too long", () => {
     const frames = await pi.prompt("too much");
     expect(frames.find(({ type }) => type === "compaction_end")).toMatchObject({ errorMessage: "Context overflow recovery failed: 400 broken" });
     expect(frames.filter(({ type }) => type === "agent_start")).toHaveLength(1);
+    // The reason why it stopped stays to be seen.
+    expect((await pi.ask("get_messages")).messages.at(-1)).toMatchObject({ role: "assistant", stopReason: "error", errorMessage: overflow.error });
     await pi.ask("set_auto_compaction", { enabled: false });
     expect(types(await pi.prompt("again"))).toEqual(["agent_start", "turn_start", "turn_end", "agent_end", "agent_settled"]);
   });
