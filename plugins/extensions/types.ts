@@ -81,23 +81,23 @@ export interface ExtensionUIContext {
   notify(message: string, type?: "info" | "warning" | "error"): void;
   setStatus(key: string, text: string | undefined): void;
   /** A component factory needs a terminal: without one nothing is shown. */
-  setWidget(key: string, content: string[] | undefined | ((...args: any[]) => unknown), options?: WidgetOptions): void;
+  setWidget(key: string, content: string[] | undefined | ((tui: any, theme: Theme) => any), options?: WidgetOptions): void;
   setTitle(title: string): void;
   setEditorText(text: string): void;
   pasteToEditor(text: string): void;
   getEditorText(): string;
   /** Resolves to undefined without a terminal; the factory is not called. */
-  custom<T>(factory: (...args: any[]) => unknown, options?: unknown): Promise<T>;
+  custom<T>(factory: (tui: any, theme: Theme, keybindings: any, done: (result: T) => void) => any, options?: unknown): Promise<T>;
   onTerminalInput(handler: (data: string) => unknown): () => void;
   setWorkingMessage(message?: string): void;
   setWorkingVisible(visible: boolean): void;
   setWorkingIndicator(options?: unknown): void;
   setHiddenThinkingLabel(label?: string): void;
-  setFooter(factory: unknown): void;
-  setHeader(factory: unknown): void;
-  setEditorComponent(factory: unknown): void;
+  setFooter(factory: ((tui: any, theme: Theme, data: any) => any) | undefined): void;
+  setHeader(factory: ((tui: any, theme: Theme) => any) | undefined): void;
+  setEditorComponent(factory: ((tui: any, theme: any, keybindings: any) => any) | undefined): void;
   getEditorComponent(): unknown;
-  addAutocompleteProvider(factory: unknown): void;
+  addAutocompleteProvider(factory: (current: any) => any): void;
   setToolsExpanded(expanded: boolean): void;
   getToolsExpanded(): boolean;
   readonly theme: Theme;
@@ -258,6 +258,9 @@ export interface AgentToolResult<D = unknown> {
 
 export type AgentToolUpdateCallback<D = unknown> = (partial: AgentToolResult<D>) => void;
 
+/** What `execute` gets; a schema that says nothing to the type checker leaves it open. */
+export type ParametersOf<P extends TSchema> = unknown extends Static<P> ? any : Static<P>;
+
 export interface ToolDefinition<P extends TSchema = TSchema, D = unknown> {
   name: string;
   label: string;
@@ -265,19 +268,20 @@ export interface ToolDefinition<P extends TSchema = TSchema, D = unknown> {
   parameters: P | Record<string, unknown>;
   promptSnippet?: string;
   promptGuidelines?: string[];
-  prepareArguments?(raw: unknown): Static<P>;
+  prepareArguments?(raw: unknown): ParametersOf<P>;
   executionMode?: "sequential" | "parallel";
   constrainedSampling?: false | object;
   execute(
     toolCallId: string,
-    params: Static<P>,
+    params: ParametersOf<P>,
     signal: AbortSignal | undefined,
     onUpdate: AgentToolUpdateCallback<D> | undefined,
     ctx: ExtensionContext,
   ): Promise<AgentToolResult<D>>;
-  renderShell?: unknown;
-  renderCall?: unknown;
-  renderResult?: unknown;
+  /** accepted, and not used without a terminal */
+  renderShell?: any;
+  renderCall?(args: any, theme: Theme, context: any): any;
+  renderResult?(result: any, options: any, theme: Theme, context: any): any;
 }
 
 export interface ToolInfo {
@@ -287,6 +291,12 @@ export interface ToolInfo {
   promptGuidelines?: string[];
   sourceInfo: SourceInfo;
 }
+
+export type ToolExecutionMode = "sequential" | "parallel";
+export type SessionMessageEntry = Extract<SessionEntry, { type: "message" }>;
+export type CompactionEntry = Extract<SessionEntry, { type: "compaction" }>;
+export type BuildSystemPromptOptions = SystemPromptOptions;
+export type WorkingIndicatorOptions = { frames?: string[]; intervalMs?: number };
 
 // ---------------------------------------------------------------- commands, flags, messages
 
@@ -540,6 +550,29 @@ export type ExtensionEvent = { [K in keyof ExtensionEvents]: { type: K } & Exten
 export type ToolCallEvent = { type: "tool_call" } & ExtensionEvents["tool_call"][0];
 export type ToolResultEvent = { type: "tool_result" } & ExtensionEvents["tool_result"][0];
 export type InputEvent = { type: "input" } & ExtensionEvents["input"][0];
+export type ExtensionEventOf<K extends keyof ExtensionEvents> = { type: K } & ExtensionEvents[K][0];
+export type SessionStartEvent = ExtensionEventOf<"session_start">;
+export type SessionShutdownEvent = ExtensionEventOf<"session_shutdown">;
+export type SessionBeforeSwitchEvent = ExtensionEventOf<"session_before_switch">;
+export type SessionBeforeForkEvent = ExtensionEventOf<"session_before_fork">;
+export type SessionBeforeCompactEvent = ExtensionEventOf<"session_before_compact">;
+export type SessionCompactEvent = ExtensionEventOf<"session_compact">;
+export type SessionBeforeTreeEvent = ExtensionEventOf<"session_before_tree">;
+export type SessionTreeEvent = ExtensionEventOf<"session_tree">;
+export type AgentStartEvent = ExtensionEventOf<"agent_start">;
+export type AgentEndEvent = ExtensionEventOf<"agent_end">;
+export type TurnStartEvent = ExtensionEventOf<"turn_start">;
+export type TurnEndEvent = ExtensionEventOf<"turn_end">;
+export type MessageEndEvent = ExtensionEventOf<"message_end">;
+export type ContextEvent = ExtensionEventOf<"context">;
+export type UserBashEvent = ExtensionEventOf<"user_bash">;
+export type ModelSelectEvent = ExtensionEventOf<"model_select">;
+export type ProjectTrustEvent = ExtensionEventOf<"project_trust">;
+export type ProjectTrustEventResult = ExtensionEvents["project_trust"][1];
+export type InputEventResult = ExtensionEvents["input"][1];
+export type ToolCallEventResult = ExtensionEvents["tool_call"][1];
+export type ToolResultEventResult = ExtensionEvents["tool_result"][1];
+export type BeforeAgentStartEventResult = ExtensionEvents["before_agent_start"][1];
 export type BeforeAgentStartEvent = { type: "before_agent_start" } & ExtensionEvents["before_agent_start"][0];
 export type ExtensionHandler<E, R = undefined> = (event: E, ctx: ExtensionContext) => MaybePromise<R | void>;
 
@@ -553,22 +586,32 @@ export interface Hot {
   dispose(handOver: (data: Record<string, unknown>) => void): void;
 }
 
+type Listen<K extends keyof ExtensionEvents> = (
+  event: K,
+  handler: (event: ExtensionEventOf<K>, ctx: ExtensionContext) => MaybePromise<ExtensionEvents[K][1] | undefined | null | void>,
+) => () => void;
+type Intersection<U> = (U extends unknown ? (member: U) => void : never) extends (member: infer I) => void ? I : never;
+/** One signature per event, so that answers are checked as they are written. */
+type ListenToKnown = Intersection<{ [K in keyof ExtensionEvents]: Listen<K> }[keyof ExtensionEvents]>;
+/** Events of other versions are accepted and never sent. */
+type ListenToAny = (event: string, handler: (event: any, ctx: ExtensionContext) => unknown) => () => void;
+
 export interface ExtensionAPI {
-  on<K extends keyof ExtensionEvents>(
-    event: K,
-    handler: (event: { type: K } & ExtensionEvents[K][0], ctx: ExtensionContext) => MaybePromise<ExtensionEvents[K][1] | undefined | null | void>,
-  ): () => void;
-  registerTool<P extends TSchema = TSchema, D = any>(definition: ToolDefinition<P, D>): void;
+  on: ListenToKnown & ListenToAny;
+  registerTool<P extends TSchema = any, D = any>(definition: ToolDefinition<P, D>): void;
   registerCommand(name: string, options: CommandOptions): void;
   registerShortcut(key: string, options: ShortcutOptions): void;
   registerFlag(name: string, options: FlagOptions): void;
   getFlag(name: string): boolean | string | undefined;
-  registerMessageRenderer(customType: string, renderer: (...args: any[]) => unknown): void;
-  registerEntryRenderer(customType: string, renderer: (...args: any[]) => unknown): void;
+  registerMessageRenderer<T = unknown>(
+    customType: string,
+    renderer: (message: CustomMessageInput<T> & { timestamp: number }, options: any, theme: Theme) => any,
+  ): void;
+  registerEntryRenderer<T = unknown>(customType: string, renderer: (entry: { data?: T; [field: string]: any }, options: any, theme: Theme) => any): void;
   registerMarkdownTransformer(transformer: (...args: any[]) => unknown): void;
   sendMessage(message: CustomMessageInput, options?: SendMessageOptions): void;
   sendUserMessage(content: string | UserContent[], options?: SendUserMessageOptions): void;
-  appendEntry(customType: string, data?: unknown): void;
+  appendEntry<T = unknown>(customType: string, data?: T): void;
   setSessionName(name: string): void;
   getSessionName(): string | undefined;
   setLabel(entryId: string, label: string | undefined): void;

@@ -19,6 +19,7 @@ import type {
   createWriteTool as write,
 } from "../../tools/factories.ts";
 import type { ToolCallEvent, ToolDefinition } from "../types.ts";
+import type { DynamicBorder as Component, CustomEditor as Editor } from "./components.ts";
 
 export type * from "../types.ts";
 
@@ -45,3 +46,31 @@ export declare const truncateHead: typeof head;
 export declare const truncateTail: typeof tail;
 export declare const truncateLine: typeof line;
 export declare const withFileMutationQueue: typeof queue;
+
+export type {
+  BashDetails as BashToolDetails,
+  EditDetails as EditToolDetails,
+  EditOperations,
+  FindDetails as FindToolDetails,
+  GrepDetails as GrepToolDetails,
+  LsDetails as LsToolDetails,
+  ReadDetails as ReadToolDetails,
+  ReadOperations,
+  TruncationResult,
+  WriteOperations,
+} from "../../tools/factories.ts";
+
+/** Made by the terminal program; nothing is known of it here. */
+export type KeybindingsManager = any;
+export declare const CustomEditor: new (tui?: any, theme?: any, keybindings?: any, ...more: any[]) => Editor & { [member: string]: any };
+export declare const DynamicBorder: new (paint?: (text: string) => string) => Component;
+export declare const BorderedLoader: new (
+  tui: any,
+  theme: any,
+  message: string,
+  options?: unknown,
+) => Component & { signal: AbortSignal; onAbort?: () => void };
+export declare const getMarkdownTheme: () => any;
+export declare const getSettingsListTheme: () => any;
+export declare const getSelectListTheme: () => any;
+export declare const keyHint: (action: string, description: string) => string;
