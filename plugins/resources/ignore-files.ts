@@ -1,6 +1,6 @@
 /** What `.gitignore`, `.ignore` and `.fdignore` say about the entries of a directory and those below it. */
-import { readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
+import { readTextFile } from "../shared/text-file.ts";
 
 const names = [".gitignore", ".ignore", ".fdignore"];
 
@@ -20,7 +20,7 @@ export async function withRulesOf(dir: string, entries: readonly string[], outer
   const matcher = ignore();
   for (const name of present) {
     try {
-      matcher.add(readFileSync(join(dir, name), "utf8"));
+      matcher.add(readTextFile(join(dir, name)));
     } catch {
       // An ignore file that cannot be read ignores nothing.
     }

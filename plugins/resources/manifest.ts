@@ -1,6 +1,6 @@
 /** The `pi` object of a package.json: which files of a directory are resources. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { readTextFile } from "../shared/text-file.ts";
 import type { ResourceKind } from "./contract.ts";
 
 export type Manifest = Partial<Record<ResourceKind, string[]>>;
@@ -9,7 +9,7 @@ export type Manifest = Partial<Record<ResourceKind, string[]>>;
 export function readManifest(dir: string): Manifest | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(readFileSync(join(dir, "package.json"), "utf8").replace(/^\uFEFF/, ""));
+    value = JSON.parse(readTextFile(join(dir, "package.json")));
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 /** One settings file: reading it with patience for old spellings and mistakes, and changing one key of it. */
-import { readFileSync } from "node:fs";
 import { messageOf } from "../../core/index.ts";
 import { replaceFile, withFileLock } from "../shared/locked-file.ts";
+import { readTextFile } from "../shared/text-file.ts";
 import { builtinDefaults, shapes } from "./known-keys.ts";
 import { isTree, lookup, type Tree, withKey } from "./layers.ts";
 
@@ -43,14 +43,14 @@ export function writeSettingsKey(path: string, key: string, change: (value: unkn
 function parse(path: string): Tree | undefined {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readTextFile(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || (error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
     throw error;
   }
   let value: unknown;
   try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+    value = JSON.parse(text);
   } catch (error) {
     throw new Error(`it is not valid JSON (${messageOf(error)})`);
   }

@@ -1,10 +1,10 @@
 /** Skills: instructions in files that the model reads when it needs them, or that `/skill:name` puts into the prompt. */
-import { readFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { definePlugin, messageOf, type PluginList, Stage } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
 import { parseFrontmatter, splitFrontmatter } from "../shared/frontmatter.ts";
+import { readTextFile } from "../shared/text-file.ts";
 import type { Skill } from "./contract.ts";
 
 const NAME_LENGTH = 64;
@@ -40,7 +40,7 @@ const skills = definePlugin({
       const skill = name && kernel.registry("skills").get(name);
       if (!skill) return;
       try {
-        draft.text = skillBlock(skill, await readFile(skill.filePath, "utf8"), args.trim());
+        draft.text = skillBlock(skill, readTextFile(skill.filePath), args.trim());
       } catch (error) {
         kernel.fault({ from: skill.filePath, during: "skill_expansion", error });
       }
@@ -76,7 +76,7 @@ async function readSkills(files: readonly ResourceFile[], complain: Complain): P
 
 /** undefined: without a description nobody could tell when to use it. */
 async function readSkill({ path, sourceInfo }: ResourceFile, complain: Complain): Promise<Skill | undefined> {
-  const { attributes } = await parseFrontmatter(await readFile(path, "utf8"));
+  const { attributes } = await parseFrontmatter(readTextFile(path));
   const baseDir = dirname(path);
   const description = typeof attributes.description === "string" ? attributes.description.trim() : "";
   if (!description) {

@@ -1,9 +1,10 @@
 /** Where stream rules come from: the settings, the user's and a trusted project's `rules` directories. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { messageOf, type PluginKernel } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
 import { parseFrontmatter } from "../shared/frontmatter.ts";
+import { readTextFile } from "../shared/text-file.ts";
 import { type Rule, readRule } from "./rule.ts";
 
 interface Loaded {
@@ -68,7 +69,7 @@ export class RuleLoader {
       const known = this.#files.get(path);
       if (known?.stamp === stamp) return known.rule;
       this.#files.set(path, { stamp });
-      const rule = await parseRuleFile(path, await readFile(path, "utf8"));
+      const rule = await parseRuleFile(path, readTextFile(path));
       this.#files.set(path, { stamp, rule });
       return rule;
     } catch (error) {

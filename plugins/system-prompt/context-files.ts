@@ -1,8 +1,9 @@
 /** Instructions for agents that lie in the agent's directory and from the root of the file system down to the working directory. */
-import { readFileSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../../core/index.ts";
 import type { Complain } from "../shared/complaints.ts";
+import { readTextFile } from "../shared/text-file.ts";
 
 export interface ContextFile {
   path: string;
@@ -32,7 +33,7 @@ function contextFileIn(directory: string, complain: Complain): ContextFile | und
     const path = join(directory, name);
     if (!look(path)?.isFile()) continue;
     try {
-      return { path, content: readText(path) };
+      return { path, content: readTextFile(path) };
     } catch (error) {
       complain(`Cannot read ${path}: ${messageOf(error)}`);
     }
@@ -47,11 +48,6 @@ function look(path: string): Stats | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** UTF-8 without a byte order mark. */
-export function readText(path: string): string {
-  return readFileSync(path, "utf8").replace(/^\uFEFF/, "");
 }
 
 /** From the directory itself to the root. */
@@ -75,10 +71,10 @@ function doubleOf(cwd: string, complain: Complain): string | undefined {
 /** Where the repository of a linked worktree lives; undefined for anything else, e.g. a submodule. */
 function mainCheckoutOf(worktree: string): string | undefined {
   try {
-    const [, gitDir] = /^gitdir:\s*(.+?)\s*$/m.exec(readFileSync(join(worktree, ".git"), "utf8")) ?? [];
+    const [, gitDir] = /^gitdir:\s*(.+?)\s*$/m.exec(readTextFile(join(worktree, ".git"))) ?? [];
     if (!gitDir) return undefined;
     const own = resolve(worktree, gitDir);
-    const common = resolve(own, readFileSync(join(own, "commondir"), "utf8").trim());
+    const common = resolve(own, readTextFile(join(own, "commondir")).trim());
     return basename(common) === ".git" ? dirname(common) : undefined;
   } catch {
     return undefined;

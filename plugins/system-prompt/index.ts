@@ -6,8 +6,9 @@ import type {} from "../session/contract.ts";
 import type {} from "../settings/contract.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
 import { expandPath } from "../shared/paths.ts";
+import { readTextFile } from "../shared/text-file.ts";
 import type {} from "../tools/contract.ts";
-import { type ContextFile, readContextFiles, readText } from "./context-files.ts";
+import { type ContextFile, readContextFiles } from "./context-files.ts";
 import type { SystemPromptOptions, SystemPromptService } from "./contract.ts";
 import { render } from "./render.ts";
 
@@ -113,7 +114,7 @@ class Prompt implements SystemPromptService {
       const path = join(directory, name);
       if (!existsSync(path)) continue;
       try {
-        return readText(path);
+        return readTextFile(path);
       } catch (error) {
         this.#complain(`Cannot read ${path}: ${messageOf(error)}`);
       }
@@ -125,7 +126,7 @@ class Prompt implements SystemPromptService {
   #textOrFile(value: string, cwd: string): string {
     try {
       const path = expandPath(value, cwd, this.#kernel.tryService("settings")?.home() ?? "");
-      if (value !== "" && statSync(path).isFile()) return readText(path);
+      if (value !== "" && statSync(path).isFile()) return readTextFile(path);
     } catch {
       // no such file, or a text too long to be a name
     }

@@ -1,10 +1,10 @@
 /** Prompt templates: `/name args` is replaced by the text of a file, or of whatever else a plugin contributed. */
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { definePlugin, messageOf, type PluginList, type PromptTemplate, Stage } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
 import { parseFrontmatter } from "../shared/frontmatter.ts";
+import { readTextFile } from "../shared/text-file.ts";
 import { fillPlaceholders, splitArguments } from "./arguments.ts";
 
 const DESCRIPTION_LENGTH = 60;
@@ -49,7 +49,7 @@ async function readTemplates(files: readonly ResourceFile[], complain: Complain)
   const found = new Map<string, PromptTemplate>();
   for (const { path, sourceInfo } of files) {
     try {
-      const { attributes, body } = await parseFrontmatter(await readFile(path, "utf8"));
+      const { attributes, body } = await parseFrontmatter(readTextFile(path));
       const name = basename(path, ".md");
       const winner = found.get(name);
       if (winner) {

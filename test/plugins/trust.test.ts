@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Kernel, messageOf, type Options } from "../../core/index.ts";
 import settings from "../../plugins/settings/index.ts";
@@ -222,3 +223,21 @@ test("an extension of the user may decide, and be remembered; one of the project
   expect(readFileSync(log, "utf8")).toBe(`${asked.places.cwd}\n${asked.places.cwd}\n`);
   expect(JSON.parse(readFileSync(join(asked.places.agentDir, "trust.json"), "utf8"))).toEqual({ [asked.places.cwd]: true });
 });
+
+test.skipIf(process.platform === "win32").each([[[]], [["--approve"]]])(
+  "pipes, devices and huge files in a project do not hold the start up %j",
+  async (args: string[]) => {
+    const cwd = tempDir();
+    const inside = (name: string) => {
+      mkdirSync(dirname(join(cwd, name)), { recursive: true });
+      return join(cwd, name);
+    };
+    for (const name of [".git", "AGENTS.override.md", ".pi/skills/a/SKILL.md", ".pi/prompts/.gitignore"]) execFileSync("mkfifo", [inside(name)]);
+    for (const name of [".pi/settings.json", ".pi/SYSTEM.md", ".pi/prompts/p.md"]) symlinkSync("/dev/zero", inside(name));
+    writeFileSync(inside("AGENTS.md"), "");
+    truncateSync(inside("AGENTS.md"), 3_000_000_000);
+    const { stdout, stderr, status } = await runPi({ cwd, script, args: ["-p", "hi", ...args] });
+    expect({ stdout, status }).toEqual({ stdout: "ok\n", status: 0 });
+    expect(stderr).toContain("AGENTS.md: it is larger than 16 MB");
+  },
+);
