@@ -167,33 +167,15 @@ function combineOf(hook: object): Combine {
   return "series";
 }
 
-interface Compiled {
-  taps: { name: string }[];
-  interceptors: unknown[];
-  compile(options: { type: "sync" | "async" | "promise" }): AnyCall;
-}
-type AnyCall = (...args: any[]) => unknown;
-
-const DISPATCHER = "dispatcher";
-
 function install(hook: object, taps: Taps): void {
-  const isSync = isA(hook, SyncHook, SyncBailHook, SyncWaterfallHook);
-  if (isSync) (hook as SyncHook<any>).tap(DISPATCHER, (...args: any[]) => taps.run(args) as undefined);
-  else {
-    (hook as AsyncSeriesHook<any>).tapAsync(DISPATCHER, (...args: any[]) => {
-      const done = args.pop() as (error: Error | null, result?: unknown) => void;
-      taps.runAsync(args, done);
-    });
+  if (isA(hook, SyncHook, SyncBailHook, SyncWaterfallHook)) {
+    (hook as SyncHook<any>).tap("dispatcher", (...args: any[]) => taps.run(args) as undefined);
+    return;
   }
-  // tapable writes a function for each hook and has it parsed; for a dispatcher alone we have it already.
-  const compiled = hook as Compiled;
-  const compile = compiled.compile;
-  compiled.compile = function (this: Compiled, options) {
-    if (this.taps.length > 1 || this.interceptors.length > 0) return compile.call(this, options);
-    if (options.type === "sync") return (...args) => taps.run(args);
-    if (options.type === "async") return (...args) => taps.runAsync(args, args.pop());
-    return (...args) => new Promise((resolve, reject) => taps.runAsync(args, (error, result) => (error ? reject(error) : resolve(result))));
-  };
+  (hook as AsyncSeriesHook<any>).tapAsync("dispatcher", (...args: any[]) => {
+    const done = args.pop() as (error: Error | null, result?: unknown) => void;
+    taps.runAsync(args, done);
+  });
 }
 
 /** The tap-only view of a hook: `tap` and `tapPromise`, remembered by the plugin's scope. */

@@ -45,7 +45,8 @@ class Lazy {
     this.#load = load;
   }
   get it() {
-    return (this.#module ??= this.#load());
+    this.#module ??= this.#load();
+    return this.#module;
   }
 }
 const lazy = (load) => new Lazy(load);
