@@ -1,5 +1,4 @@
 /** Commands that feed and stop a run. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Type } from "typebox";
 import { type Accepted, type Call, command, type Plugin, type PluginKernel } from "../../core/index.ts";
 import { interruptModeSchema, queueModeSchema, streamingBehaviorSchema } from "../shared/schemas.ts";
@@ -54,15 +53,7 @@ const queueing = (name: string, behaviour: "steer" | "followUp") =>
     },
   });
 
-const abort = command({
-  name: "abort",
-  lane: "immediate",
-  async run(_, kernel) {
-    // A prompt that came in the same breath was first: by now it has claimed its run.
-    await nextTurn();
-    await kernel.run.abort();
-  },
-});
+const abort = command({ name: "abort", lane: "immediate", run: (_, kernel) => kernel.run.abort() });
 
 const clearQueue = command({
   name: "clear_queue",

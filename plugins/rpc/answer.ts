@@ -51,7 +51,7 @@ export class Answerer {
 
   #start(call: RpcCall): void {
     const command = this.#find(call.command);
-    if (command && laneOf(command, call) === "immediate") this.#lanes.immediate(() => this.#run(command, call));
+    if (command && laneOf(command, call) === "immediate") this.#lanes.immediate(() => this.#run(command, call), command.silent === true);
     else {
       this.#lanes.inOrder(
         () => this.#laneNow(call),

@@ -1,26 +1,43 @@
 /** When a command may start: at once, or when all earlier ordered commands are answered; background ones are not waited for. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Lane } from "../../core/index.ts";
 
 export class Lanes {
   readonly #running = new Set<Promise<void>>();
   #ordered: Promise<void>;
+  /** ordered commands that are not answered, and the opening */
+  #unanswered = 1;
+  #opening: Promise<void> | undefined;
 
-  /** Nothing but immediate work starts before `opening`. */
+  /** Nothing but answers starts before `opening`. */
   constructor(opening: Promise<void>) {
-    this.#ordered = opening;
+    this.#ordered = this.#answered(opening);
+    this.#opening = this.#ordered
+      .then(() => nextTurn())
+      .then(() => {
+        this.#opening = undefined;
+      });
   }
 
-  immediate(work: () => Promise<void>): void {
-    this.#track(work());
+  /** Answers to questions of ours are taken at once; commands that were sent before the agent was ready keep their order. */
+  immediate(work: () => Promise<void>, isAnswer: boolean): void {
+    this.#track(this.#opening && !isAnswer ? this.#opening.then(work) : work());
   }
 
-  /** `lane` is asked when its turn has come: it may depend on what earlier commands changed. */
+  /**
+   * `lane` is asked when its turn has come: it may depend on what earlier commands changed. With nothing to wait for it starts
+   * inside this call, so that an immediate command of the same chunk finds it started.
+   */
   inOrder(lane: () => Lane, work: () => Promise<void>): void {
-    this.#ordered = this.#ordered.then(() => {
+    const start = () => {
       const isAwaited = lane() !== "background";
       const running = this.#track(work());
       return isAwaited ? running : undefined;
-    });
+    };
+    const awaited = this.#unanswered === 0 ? start() : this.#ordered.then(start);
+    if (!awaited) return;
+    this.#unanswered++;
+    this.#ordered = this.#answered(awaited);
   }
 
   /** Resolves when the ordered commands so far are answered. */
@@ -32,6 +49,11 @@ export class Lanes {
   async all(): Promise<void> {
     await this.#ordered;
     while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async #answered(work: Promise<void>): Promise<void> {
+    await work;
+    this.#unanswered--;
   }
 
   #track(running: Promise<void>): Promise<void> {

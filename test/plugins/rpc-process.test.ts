@@ -129,6 +129,13 @@ describe("framing", () => {
 });
 
 describe("ending", () => {
+  test("an abort_bash in the same breath as a bash ends the command", async () => {
+    const rpc = startRpc({ script: { responses: [] } });
+    await rpc.ask("get_state");
+    rpc.child.stdin.write('{"id":"b","type":"bash","command":"sleep 60"}\n{"id":"x","type":"abort_bash"}\n');
+    expect(await rpc.find((frame) => frame.id === "b" && frame.type === "response")).toMatchObject({ success: true, data: { cancelled: true } });
+  });
+
   test("an abort in the same breath as a prompt ends its run", async () => {
     const rpc = startRpc({ script: [{ hang: true }] });
     rpc.child.stdin.write('{"id":"p","type":"prompt","message":"go"}\n{"id":"a","type":"abort"}\n');
