@@ -80,6 +80,7 @@ const known: readonly (readonly [key: string, shape: Shape, fallback?: unknown])
   ["defaultProjectTrust", oneOf("ask", "always", "never"), "ask"],
   ["cacheWarming", anything, "streaming"],
   ["extensionsHotReload", bool, true],
+  ["extensionsDeadlineMs", count],
 ];
 
 /** What a project may not decide about its user. */
