@@ -116,7 +116,11 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
       instance.assertUsable();
       return exec(command, args ?? [], { ...options, cwd: options?.cwd ?? runtime.cwd }, (child) => {
         instance.execs.add(child);
-        child.once("close", () => instance.execs.delete(child));
+        runtime.execs.add(child);
+        child.once("close", () => {
+          instance.execs.delete(child);
+          runtime.execs.delete(child);
+        });
       });
     },
     getActiveTools: () => acting("getActiveTools", () => kernel.service("activeTools").names()),

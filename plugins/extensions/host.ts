@@ -29,6 +29,8 @@ export class ExtensionHost {
   slots: Slot[] = [];
   /** told of own files as they are read, for the watcher */
   onFile: (file: string) => void = () => {};
+  /** told when the agent has gone to another directory */
+  onMoved: () => void = () => {};
   readonly #table: VirtualTable;
   readonly #reader: ModuleReader;
   #cwd: string | undefined;
@@ -315,6 +317,7 @@ export class ExtensionHost {
     }
     await this.kernel.tryService("trust")?.decide(this.#cwd);
     await this.#loadNew(await this.discover());
+    this.onMoved();
   }
 
   async shutDown(only: readonly Instance[], payload: { reason: string; targetSessionFile?: string }, deadlineMs?: number): Promise<void> {
@@ -336,7 +339,7 @@ export class ExtensionHost {
     const { instances } = this.runtime;
     for (const slot of this.slots) delete slot.live;
     this.refresh();
-    for (const instance of instances) for (const child of instance.execs) child.kill("SIGTERM");
+    for (const child of this.runtime.execs) child.kill("SIGTERM");
     await Promise.all(instances.map((instance) => this.retire(instance)));
   }
 }

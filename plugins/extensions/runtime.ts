@@ -1,4 +1,6 @@
 /** All instances in load order, and what they share: the bus, flags, command names, reports, and who runs what as whom. */
+
+import type { ChildProcess } from "node:child_process";
 import type { SyncHook } from "tapable";
 import { type CustomMessage, isTapped, KernelError, messageOf, type PluginKernel, type SlashCommand } from "../../core/index.ts";
 import type {} from "../process/contract.ts";
@@ -18,6 +20,8 @@ export class Runtime {
   readonly kernel: PluginKernel;
   readonly dispatcher: Dispatcher;
   readonly channels: EventChannels;
+  /** children of `pi.exec`, which outlive instances but not the program */
+  readonly execs = new Set<ChildProcess>();
   /** custom messages for the next prompt */
   readonly nextTurn: CustomMessage[] = [];
   /** custom messages that wait for the end of the turn */

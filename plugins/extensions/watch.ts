@@ -40,6 +40,7 @@ export class Watcher {
     this.#watch = (await import("chokidar")).watch;
     if (this.#isStopped) return;
     this.#host.onFile = (file) => this.#watchFile(file);
+    this.#host.onMoved = () => this.#watchAll();
     this.#watchAll();
     // What changed between loading and watching.
     this.#gather();
@@ -49,6 +50,7 @@ export class Watcher {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#host.onFile = () => {};
+    this.#host.onMoved = () => {};
     await Promise.all([...this.#roots.values(), this.#directories].map((watcher) => watcher?.close()));
     this.#roots.clear();
   }
