@@ -541,6 +541,35 @@ describe("sessions", () => {
   });
 });
 
+describe("another directory", () => {
+  test("a session of another directory reads the extensions of that directory afresh, and watches them", async () => {
+    const [one, two] = [tempDir(), tempDir()];
+    const says = (text: string) =>
+      `let runs = 0; export default (pi: any) => { runs++; pi.on("session_start", (e: any, ctx: any) => ctx.ui.notify("${text} " + e.reason + " " + runs)); };`;
+    for (const [cwd, text] of [
+      [one, "one"],
+      [two, "two"],
+    ] as const) {
+      mkdirSync(join(cwd, ".pi/extensions"), { recursive: true });
+      writeFileSync(join(cwd, ".pi/extensions/p.ts"), says(text));
+    }
+    const home = tempDir();
+    const first = startWith({ "u.ts": says("user") }, { cwd: two, home, args: ["-a"] });
+    await first.prompt("hi");
+    const { sessionFile } = await first.ask("get_state");
+    await first.stop();
+    const rpc = startWith({ "u.ts": says("user") }, { cwd: one, home, args: ["-a"] });
+    await notice(rpc, "one startup 1");
+    await rpc.ask("switch_session", { sessionPath: sessionFile });
+    await notice(rpc, "two resume 1");
+    await notice(rpc, "user resume 1");
+    expect((await extensionList(rpc)).map(({ path }) => path)).toEqual([join(two, ".pi/extensions/p.ts"), join(home, ".pi/agent/extensions/u.ts")]);
+    writeFileSync(join(two, ".pi/extensions/p.ts"), says("two changed"));
+    await notice(rpc, "two changed reload 1");
+    expect(errors(rpc)).toEqual([]);
+  });
+});
+
 describe("trust and places", () => {
   test("project extensions come only with trust, which the user's own may decide", async () => {
     const project = (files: Record<string, string>) => ({
