@@ -1,6 +1,6 @@
 /** Reading a session file: header, entries, and what has to be mended before the file is written to. */
-import { statSync } from "node:fs";
-import { KernelError } from "../../core/index.ts";
+import { type Stats, statSync } from "node:fs";
+import { KernelError, messageOf } from "../../core/index.ts";
 import type { SessionEntry, SessionHeader } from "./contract.ts";
 import { parseObject, readLines } from "./lines.ts";
 import { type Line, migrate, SESSION_VERSION, versionOf } from "./migrate.ts";
@@ -57,16 +57,26 @@ export function loadSession(path: string): LoadedSession {
 
 /** Reads only the first line; undefined if it is no header. */
 export function peekHeader(path: string): SessionHeader | undefined {
+  statSession(path);
   for (const { text } of readLines(path, 4096)) {
     if (!isBlank(text)) return headerOf(text);
   }
   return undefined;
 }
 
+/** Before anything is opened: a pipe or a device would never come to an end. */
 function statSession(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = statOf(path);
   if (!found) throw new SessionFileError(`Session file not found: ${path}`);
   if (!found.isFile()) throw notASession(path);
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw cannotBeRead(error);
+  }
 }
 
 function* readable(path: string): Generator<{ number: number; text: string; isTerminated: boolean }> {
@@ -74,8 +84,12 @@ function* readable(path: string): Generator<{ number: number; text: string; isTe
     yield* readLines(path);
   } catch (error) {
     if (error instanceof SessionFileError) throw error;
-    throw new SessionFileError(`Session file cannot be read: ${(error as Error).message}`, { cause: error });
+    throw cannotBeRead(error);
   }
+}
+
+function cannotBeRead(error: unknown): SessionFileError {
+  return new SessionFileError(`Session file cannot be read: ${messageOf(error)}`, { cause: error });
 }
 
 /** White space and byte order marks. */

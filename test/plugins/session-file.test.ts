@@ -7,7 +7,7 @@ import { copyPath, SessionDocument } from "../../plugins/session/document.ts";
 import { LeaseError, leaseHolder, leasePath } from "../../plugins/session/lease.ts";
 import { readLines, readLinesBackwards } from "../../plugins/session/lines.ts";
 import { listSessions } from "../../plugins/session/list.ts";
-import { projectSessionDir } from "../../plugins/session/places.ts";
+import { headerIn, projectSessionDir } from "../../plugins/session/places.ts";
 import { buildSessionContext } from "../../plugins/shared/session-context.ts";
 import { tempDir } from "../helpers/pi.ts";
 
@@ -167,10 +167,13 @@ describe("opening", () => {
     expect(existsSync(leasePath(path))).toBe(false);
   });
 
-  it("refuses what is not there and what is a directory", () => {
+  it("refuses what is not there, and what is no file", () => {
     const dir = tempDir();
     expect(() => SessionDocument.open(join(dir, "none.jsonl"), { cwd: "/" })).toThrow(`Session file not found: ${dir}/none.jsonl`);
     expect(() => SessionDocument.open(dir, { cwd: "/" })).toThrow(`Session file is not a valid pi session: ${dir}`);
+    // Endless, hence never opened, not even for a look at its header.
+    expect(headerIn("/dev/zero")).toBeUndefined();
+    expect(() => SessionDocument.open("/dev/zero", { cwd: "/" })).toThrow("Session file is not a valid pi session: /dev/zero");
   });
 
   it.skipIf(process.getuid?.() === 0)("tells that it may not read", () => {
