@@ -19,14 +19,17 @@ export class Lanes {
       });
   }
 
-  /** Answers to questions of ours are taken at once; commands that were sent before the agent was ready keep their order. */
+  /**
+   * Answers to questions of ours are taken at once. A command lets what came before it start: in the same chunk, and before the agent
+   * was ready.
+   */
   immediate(work: () => Promise<void>, isAnswer: boolean): void {
-    this.#track(this.#opening && !isAnswer ? this.#opening.then(work) : work());
+    this.#track(isAnswer ? work() : (this.#opening ?? nextTurn()).then(work));
   }
 
   /**
    * `lane` is asked when its turn has come: it may depend on what earlier commands changed. With nothing to wait for it starts
-   * inside this call, so that an immediate command of the same chunk finds it started.
+   * inside this call.
    */
   inOrder(lane: () => Lane, work: () => Promise<void>): void {
     const start = () => {
