@@ -48,7 +48,11 @@ describe.skipIf(!reachable).each(releases)("examples of $version (needs the pack
     if (!existsSync(trigger)) writeFileSync(trigger, "");
     const paths = examplesIn(directory);
     expect(paths.length).toBeGreaterThanOrEqual(atLeast);
-    const rpc = startRpc({ files: { ".pi/keep.txt": "" }, script: { responses: ["fine"], repeat: true }, args: ["-ne", "--no-session", ...paths.flatMap((path) => ["-e", path])] });
+    const rpc = startRpc({
+      files: { ".pi/keep.txt": "" },
+      script: { responses: ["fine"], repeat: true },
+      args: ["-ne", "--no-session", ...paths.flatMap((path) => ["-e", path])],
+    });
     const list = await extensionList(rpc);
     for (const path of paths) {
       const found = list.find((extension) => extension.path === path);
