@@ -29,6 +29,8 @@ export class Kernel {
   readonly #registries = new Map<string, Registry<any>>();
   readonly #views = new Map<string, Contributions<any>>();
   readonly #loaded = new Map<string, Loaded>();
+  /** parameter schemas, built at a command's first use */
+  readonly #schemas = new WeakMap<Command, ReturnType<Command["params"]>>();
   readonly #scope: Scope;
   #order = 0;
   #stopping: Promise<void> | undefined;
@@ -138,7 +140,9 @@ export class Kernel {
   async execute(name: string, params: unknown, given: Partial<Call> = {}): Promise<Executed> {
     const command = this.registry("commands").get(name);
     if (!command) throw new KernelError("E_UNKNOWN_COMMAND", `Unknown command: ${name}`);
-    const checked = checkParams(command.params() as never, (params ?? {}) as Record<string, unknown>);
+    const schema = this.#schemas.get(command) ?? command.params();
+    this.#schemas.set(command, schema);
+    const checked = checkParams(schema as never, (params ?? {}) as Record<string, unknown>);
     const work: (() => unknown)[] = [];
     const signal = given.signal ?? new AbortController().signal;
     const call: Call = { source: "plugin", after: (job) => void work.push(job), ...given, signal };
