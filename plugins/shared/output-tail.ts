@@ -11,6 +11,7 @@ export interface OutputSnapshot {
   truncation: TruncationResult;
   /** bytes of the last line, whole */
   lastLineBytes: number;
+  /** absent if nothing was cut, or if the file cannot be written */
   fullOutputPath?: string;
   /** the random part of the file's name */
   artifactId?: string;
@@ -32,6 +33,7 @@ export class OutputTail {
   #path: string | undefined;
   #file: Promise<FileHandle> | undefined;
   #writing: Promise<void> | undefined;
+  #isLost = false;
 
   constructor({ maxLines = DEFAULT_MAX_LINES, maxBytes = DEFAULT_MAX_BYTES }: { maxLines?: number; maxBytes?: number } = {}) {
     this.#maxLines = maxLines;
@@ -64,16 +66,19 @@ export class OutputTail {
         totalBytes: tail.truncated ? Math.max(this.#totalBytes, tail.totalBytes) : tail.totalBytes,
       },
       lastLineBytes: this.#openLineBytes || this.#endedLineBytes,
-      ...(this.#path !== undefined && { fullOutputPath: this.#path, artifactId: this.#artifactId }),
+      ...(this.#path !== undefined && !this.#isLost && { fullOutputPath: this.#path, artifactId: this.#artifactId }),
     };
   }
 
-  /** Resolves when the file, if there is one, holds everything. */
-  async close(): Promise<void> {
+  /** The end: resolves when the file, if there is one, holds everything, or is known not to. */
+  async finish(): Promise<OutputSnapshot> {
+    // Looking may be what makes the file necessary.
+    this.snapshot();
     await this.#writing;
     const file = await this.#file?.catch(() => undefined);
     await file?.close();
     this.#file = undefined;
+    return this.snapshot();
   }
 
   #totalLines(): number {
@@ -125,6 +130,8 @@ export class OutputTail {
       for (const chunk of chunks) await file.appendFile(chunk);
     })();
     // A full disk must not lose the result: what is shown is in memory.
-    this.#writing = writing.catch(() => undefined);
+    this.#writing = writing.catch(() => {
+      this.#isLost = true;
+    });
   }
 }

@@ -81,10 +81,18 @@ export class UserBashService implements UserBash {
       return written && held ? Promise.all([written, held]) : (written ?? held);
     });
     take(plain.end());
-    const { text, truncation, fullOutputPath, artifactId } = output.snapshot();
-    await output.close();
+    const { text, truncation, fullOutputPath, artifactId } = await output.finish();
     const { truncated, totalLines, totalBytes, outputLines, outputBytes } = truncation;
-    return { output: text, ...ending, truncated, totalLines, totalBytes, outputLines, outputBytes, ...(truncated && { fullOutputPath, artifactId }) };
+    return {
+      output: text,
+      ...ending,
+      truncated,
+      totalLines,
+      totalBytes,
+      outputLines,
+      outputBytes,
+      ...(truncated && fullOutputPath !== undefined && { fullOutputPath, artifactId }),
+    };
   }
 
   async #exec(operations: BashOperations | undefined, command: string, cwd: string, signal: AbortSignal, onData: (data: Buffer) => unknown) {

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { ToolResult } from "../../core/index.ts";
 import { ProcessGroups } from "../../plugins/shared/shell.ts";
 import { type BashToolOptions, createBashTool } from "../../plugins/tools/definitions/bash.ts";
-import { tempDir } from "../helpers/pi.ts";
+import { runPi, tempDir } from "../helpers/pi.ts";
 
 const textOf = ({ content }: ToolResult) => content.map((block) => ("text" in block ? block.text : "")).join("");
 const isAlive = (pid: number) => {
@@ -50,6 +50,18 @@ describe("output", () => {
   it("decodes characters that arrive in pieces, and bytes that are none", async () => {
     const { run } = shell();
     expect(textOf(await run("printf '\\303'; sleep 0.1; printf '\\251\\n'; printf '\\377'"))).toBe("é\n\uFFFD");
+  });
+
+  it("does not name a file that could not be written", async () => {
+    const { stdout } = await runPi({
+      args: ["--mode", "json", "--no-session", "hi"],
+      env: { TMPDIR: join(tempDir(), "none") },
+      script: { responses: [{ toolCalls: [{ name: "bash", arguments: { command: "seq 1 3000" } }] }, "done"] },
+    });
+    const end = stdout.split("\n").find((line) => line.includes('"tool_execution_end"')) ?? "";
+    const { result } = JSON.parse(end);
+    expect(textOf(result)).toMatch(/3000\n\n\n\[Showing lines 1001-3000 of 3000\. The full output could not be kept\]$/);
+    expect(result.details).not.toHaveProperty("fullOutputPath");
   });
 
   it("keeps the last 2000 lines and puts everything into a file", async () => {

@@ -82,9 +82,7 @@ export function createBashTool(cwd: string, options: BashToolOptions = {}): Tool
         ending = { problem: problemOf(error) };
       }
       updates.stop();
-      const snapshot = output.snapshot();
-      await output.close();
-      return resultOf(snapshot, ending);
+      return resultOf(await output.finish(), ending);
     },
   };
 }
@@ -112,14 +110,14 @@ function resultOf(snapshot: OutputSnapshot, ending: Ending): ToolResult<BashDeta
 function detailsOf({ truncation, fullOutputPath }: OutputSnapshot): { details: BashDetails } {
   if (!truncation.truncated) return { details: {} };
   // The text is in the result already.
-  return { details: { truncation: { ...truncation, content: "" }, fullOutputPath } };
+  return { details: { truncation: { ...truncation, content: "" }, ...(fullOutputPath !== undefined && { fullOutputPath }) } };
 }
 
 /** The output, and if it was cut, what is shown of it and where the rest is. */
 function withNotice({ text: shown, truncation, lastLineBytes, fullOutputPath }: OutputSnapshot): string {
   if (!truncation.truncated) return shown;
   const { totalLines, outputLines, outputBytes, maxBytes } = truncation;
-  const where = `Full output: ${fullOutputPath}]`;
+  const where = fullOutputPath === undefined ? "The full output could not be kept]" : `Full output: ${fullOutputPath}]`;
   if (truncation.lastLinePartial) {
     return `${shown}\n\n[Showing last ${formatSize(outputBytes)} of line ${totalLines} (line is ${formatSize(lastLineBytes)}). ${where}`;
   }

@@ -48,6 +48,12 @@ function coded(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
+/** The same error about the file that was meant. */
+function named(error: unknown, temporary: string, target: string): unknown {
+  if (error instanceof Error) error.message = error.message.replace(temporary, target);
+  return error;
+}
+
 export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
@@ -78,7 +84,7 @@ export async function writeAtomically(path: string, data: string | Buffer): Prom
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     // A file that is a mount point, or ours in a directory that is not, can only be written in place.
-    if (!existing || !["EACCES", "EPERM", "EBUSY", "EXDEV"].includes(codeOf(error) ?? "")) throw error;
+    if (!existing || !["EACCES", "EPERM", "EBUSY", "EXDEV"].includes(codeOf(error) ?? "")) throw named(error, temporary, target);
     await writeInPlace(target, data);
   }
 }
