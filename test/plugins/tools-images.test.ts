@@ -77,7 +77,7 @@ async function jpeg(width: number, height: number, orientation: number): Promise
   const pixels = new Uint8Array(width * height * 4);
   for (let at = 0; at < pixels.length; at += 4) pixels.set((at / 4) % width < width / 4 ? [255, 0, 0, 255] : [0, 0, 255, 255], at);
   const plain = Buffer.from(new PhotonImage(pixels, width, height).get_bytes_jpeg(90));
-  const exif = Buffer.from("457869660000" + "49492a0008000000" + "0100" + "1201030001000000" + `0${orientation}000000` + "00000000", "hex");
+  const exif = Buffer.from(`45786966000049492a0008000000010012010300010000000${orientation}00000000000000`, "hex");
   const length = Buffer.alloc(2);
   length.writeUInt16BE(exif.length + 2);
   return Buffer.concat([plain.subarray(0, 2), Buffer.from([0xff, 0xe1]), length, exif, plain.subarray(2)]);
