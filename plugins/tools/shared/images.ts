@@ -46,7 +46,8 @@ export async function toContent(bytes: Buffer, mimeType: string, { autoResize, l
   if (isAccepted && (!autoResize || (info && fits(bytes, info, limits)))) return { image: toBlock(bytes, mimeType), hints: [] };
   if (info && info.width * info.height > MAX_PIXELS) return omitted(`${info.width}x${info.height} is too large to be resized`);
   const photon = await loadPhoton();
-  if (!photon && info) return omitted(`${info.width}x${info.height} exceeds the limits and cannot be resized here`);
+  if (!photon && info)
+    return omitted(isAccepted ? `${info.width}x${info.height} exceeds the limits and cannot be resized here` : `${mimeType} cannot be converted here`);
   if (!photon) return unreadable;
   let picture: Picture;
   try {
