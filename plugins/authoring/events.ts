@@ -12,6 +12,7 @@ const known: Record<keyof ExtensionEvents, true> = {
   resources_discover: true,
   session_info_changed: true,
   session_before_switch: true,
+  session_before_branch: true,
   session_before_fork: true,
   session_shutdown: true,
   session_before_compact: true,

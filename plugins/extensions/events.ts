@@ -62,6 +62,15 @@ export const rows = {
       return isCancelled(dispatcher, { type: "session_before_switch", reason: kind, ...target });
     });
   },
+  /** The former name of forking; it has the first word where the former command is used. */
+  session_before_branch: ({ kernel, dispatcher }: Runtime) => {
+    const session = kernel.tryService("session");
+    if (!session) return undone;
+    return kernel.own(session.hooks).beforeChange.tap({ name: "extensions", stage: Stage.commands }, async ({ via, entryId, position }) => {
+      if (via !== "branch") return undefined;
+      return isCancelled(dispatcher, { type: "session_before_branch", entryId, position: position ?? "before" });
+    });
+  },
   session_before_fork: ({ kernel, dispatcher }: Runtime) => {
     const session = kernel.tryService("session");
     if (!session) return undone;
@@ -379,6 +388,7 @@ export const rows = {
         failed(error, instance) {
           // A guard that fails must not let the call through.
           verdict = { block: true, reason: messageOf(error) };
+          runtime.kernel.fault({ from: instance.path, during: "tool_call", error });
           runtime.countGuardFailure(instance, error);
           return true;
         },

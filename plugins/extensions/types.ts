@@ -459,6 +459,7 @@ export interface ExtensionEvents {
   resources_discover: [{ cwd: string; reason: "startup" | "reload" }, { skillPaths?: string[]; promptPaths?: string[]; themePaths?: string[] }];
   session_info_changed: [{ name?: string }, never];
   session_before_switch: [{ reason: "new" | "resume"; targetSessionFile?: string }, { cancel?: boolean }];
+  session_before_branch: [{ entryId: string; position: "before" | "at" }, { cancel?: boolean }];
   session_before_fork: [{ entryId: string; position: "before" | "at" }, { cancel?: boolean; skipConversationRestore?: boolean }];
   session_shutdown: [{ reason: "quit" | "reload" | SwitchReason; targetSessionFile?: string }, never];
   session_before_compact: [

@@ -26,7 +26,7 @@ describe("handlers", () => {
       { script: callsTool("ls"), args: ["--tools", "ls"] },
     );
     expect(toolResults(await throwing.prompt("go"))[0]).toMatchObject({ isError: true, text: "guard broke" });
-    expect(errors(throwing)).toEqual([]);
+    expect(errors(throwing)).toMatchObject([{ event: "tool_call", error: "guard broke" }]);
     const hanging = startWith(
       { "g.ts": `export default (pi: any) => pi.on("tool_call", () => new Promise(() => {}));` },
       { ...impatient, script: callsTool("ls"), args: ["--tools", "ls"] },

@@ -196,6 +196,34 @@ describe("order and combination", () => {
   });
 });
 
+describe("branching", () => {
+  test("the former command asks session_before_branch first, then session_before_fork; either may veto", async () => {
+    const source = `export default (pi) => {
+      pi.on("session_before_fork", async (event, ctx) => { ctx.ui.notify("fork"); });
+      pi.on("session_before_branch", async (event, ctx) => { ctx.ui.notify("branch"); return { cancel: true }; });
+    };`;
+    const rpc = startWith({ "veto.ts": source }, { script: { responses: ["one"] } });
+    await rpc.prompt("first");
+    const [message] = (await rpc.ask("get_fork_messages")).messages;
+    expect(await rpc.ask("branch", { entryId: message.entryId })).toEqual({ text: "first", cancelled: true });
+    expect(notices(rpc)).toEqual(["branch"]);
+    expect(await rpc.ask("fork", { entryId: message.entryId })).toMatchObject({ cancelled: false });
+    expect(notices(rpc)).toEqual(["branch", "fork"]);
+  });
+});
+
+describe("guards", () => {
+  test("a tool_call handler that throws blocks the call and is reported", async () => {
+    const rpc = startWith(
+      { "guard.ts": 'export default (pi) => pi.on("tool_call", () => { throw new Error("guard broke"); });' },
+      { script: callsTool("read", { path: "a" }) },
+    );
+    const frames = await rpc.prompt("go");
+    expect(errors(rpc).filter(({ event }) => event === "tool_call")).toMatchObject([{ error: "guard broke" }]);
+    expect(JSON.stringify(toolResults(frames))).toContain("guard broke");
+  });
+});
+
 describe("flags", () => {
   const flags = `export default (pi: any) => {
     pi.registerFlag("plan", { type: "boolean", description: "Plan first" });
