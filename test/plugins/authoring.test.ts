@@ -128,11 +128,10 @@ describe("ext check", () => {
 
   it.runIf(hasTypes)("finds type errors where TypeScript is installed, with the API's types", async () => {
     const cwd = typed();
-    const source =
-      'import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";\nexport default (pi: ExtensionAPI) => void pi.on("tool_cal", () => {});\n';
+    const source = 'import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";\nexport default (pi: ExtensionAPI) => pi.setLabel(5, "x");\n';
     const { status, report } = await check(source, { cwd, args: [] });
     expect(status).toBe(1);
-    expect(messages(report, "type")).toEqual([expect.stringMatching(/x\.ts\(2,\d+\): error TS\d+: .*tool_cal/)]);
+    expect(messages(report, "type")).toEqual([expect.stringMatching(/x\.ts\(2,\d+\): error TS\d+: .*number/)]);
   });
 
   it("has nothing to complain about in the built-in extensions", async () => {
