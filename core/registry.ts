@@ -7,10 +7,13 @@ import { type Taps, tapsOf } from "./taps.ts";
 export class Draft<T> extends Map<string, T> {
   readonly #precedence = new Map<string, number>();
   readonly owners = new Map<string, string>();
+  /** names that more than one plugin offered, with the plugins */
+  readonly contested = new Map<string, string[]>();
 
   /** Sets `name` unless a contribution of higher precedence holds it. */
   offer(name: string, item: T, scope: Scope): void {
     const held = this.#precedence.get(name);
+    if (held !== undefined) this.contested.set(name, [...(this.contested.get(name) ?? [this.owners.get(name) as string]), scope.name]);
     if (held !== undefined && held > scope.precedence && this.has(name)) return;
     this.#precedence.set(name, scope.precedence);
     this.owners.set(name, scope.name);
@@ -25,6 +28,8 @@ export interface Contributions<T extends { name: string }> {
   all(): readonly T[];
   /** the plugin whose item holds the name */
   ownerOf(name: string): string | undefined;
+  /** all plugins that offer the name, if they are more than one */
+  contestants(name: string): readonly string[];
   add(item: T): () => void;
   /** Changes the collected draft after contributions: filters and wrappers. */
   filter(change: (draft: Draft<T>) => void, stage?: number): () => void;
@@ -54,6 +59,7 @@ export class Registry<T extends { name: string }> {
         return this.#list;
       },
       ownerOf: (name) => this.#collect().owners.get(name),
+      contestants: (name) => this.#collect().contested.get(name) ?? [],
       add: (item) => scope.tap(this.#hook, (draft: Draft<T>) => draft.offer(item.name, item, scope), 0),
       filter: (change, stage = FILTER_STAGE) => scope.tap(this.#hook, change, stage),
     };

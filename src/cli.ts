@@ -75,6 +75,8 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
     const names = transports.all().map(({ name }) => name);
     throw new KernelError("E_USAGE", `Unknown mode "${mode}" (expected ${names.join(", ")}).`);
   }
+  const contestants = transports.contestants(mode);
+  if (contestants.length > 0) throw new KernelError("E_USAGE", `${contestants.join(" and ")} both want to serve the mode "${mode}"; leave one of them out.`);
   if (!kernel.plugins().includes("extensions")) refuseUnknown(options);
 
   const files = program.extensions.filter((extension) => typeof extension === "string");

@@ -73,6 +73,12 @@ describe("a distribution file", () => {
     expectOneSentence(await runPi({ files, args: acme("hi") }), 'Two plugins are called "twin"');
   });
 
+  it("two transports for one mode are refused by name", async () => {
+    const other = '{ name: "other", apply: (kernel) => void kernel.registry("transports").add({ name: "text", mode: "print", serve: async () => 0 }) }';
+    const files = distribution(`export default defineDistribution({ name: "acme", plugins: [pi, ${other}] });`);
+    expectOneSentence(await runPi({ files, args: acme("hi") }), 'transport:text and other both want to serve the mode "text"');
+  });
+
   it("a missing service is named with who needs it", async () => {
     const files = distribution('export default defineDistribution({ name: "acme", plugins: [pi, { name: "needy", requires: ["telepathy"], apply() {} }] });');
     expectOneSentence(await runPi({ files, args: acme("hi") }), 'Plugin "needy" needs the service "telepathy"');
