@@ -24,11 +24,12 @@ const api: WireApi<Payload, Chunk> = {
     if (key?.startsWith(LOGIN_TOKEN)) return { authorization: `Bearer ${key}`, "anthropic-beta": "oauth-2025-04-20" };
     return { authorization: null, ...(key !== undefined && { "x-api-key": key }) };
   },
-  open,
+  send,
+  failure: (chunk) => ((chunk as { type: string }).type === "error" ? chunk : undefined),
   reader: (draft) => new AnthropicReader(draft),
 };
 
-async function open(payload: Payload, { baseUrl, headers, fetch, signal }: Address): Promise<AsyncIterable<Chunk>> {
+async function send(payload: Payload, { baseUrl, headers, fetch, signal }: Address): Promise<void> {
   const { Anthropic } = await import("@anthropic-ai/sdk");
   const client = new Anthropic({
     baseURL: baseUrl.replace(/\/v1\/?$/, ""),
@@ -40,7 +41,7 @@ async function open(payload: Payload, { baseUrl, headers, fetch, signal }: Addre
     defaultHeaders: headers,
     fetch,
   });
-  return client.messages.create(payload, { signal });
+  await client.messages.create(payload, { signal }).asResponse();
 }
 
 const endings: Record<string, Ending> = {
@@ -66,14 +67,14 @@ class AnthropicReader implements Reader<Chunk> {
     this.#draft = draft;
   }
 
-  *read(chunk: Chunk): Generator<AssistantMessageEvent> {
+  read(chunk: Chunk): void {
     if (chunk.type === "message_start") {
       const { id, model, usage } = chunk.message;
       this.#draft.note({ ...(id && { responseId: id }), ...(model && model !== this.#draft.message.model && { responseModel: model }) });
       this.#count(usage);
-    } else if (chunk.type === "content_block_start") yield* this.#begin(chunk.index, chunk.content_block);
-    else if (chunk.type === "content_block_delta") yield* this.#continue(chunk.index, chunk.delta);
-    else if (chunk.type === "content_block_stop") yield* this.#finish(chunk.index);
+    } else if (chunk.type === "content_block_start") this.#begin(chunk.index, chunk.content_block);
+    else if (chunk.type === "content_block_delta") this.#continue(chunk.index, chunk.delta);
+    else if (chunk.type === "content_block_stop") this.#finish(chunk.index);
     else if (chunk.type === "message_delta") {
       this.#stop = chunk.delta?.stop_reason ?? this.#stop;
       this.#refusal = chunk.delta?.stop_details?.explanation ?? this.#refusal;
@@ -92,43 +93,41 @@ class AnthropicReader implements Reader<Chunk> {
     return this.#counts;
   }
 
-  *#begin(index: number, block: Sdk.Messages.ContentBlock): Generator<AssistantMessageEvent> {
+  #begin(index: number, block: Sdk.Messages.ContentBlock): void {
     // Blocks of tools that run at the provider are not ours to show.
     if (block.type === "tool_use") {
-      const event = this.#draft.openCall(block.id, block.name);
-      this.#places.set(index, event.contentIndex);
-      yield event;
+      const place = this.#draft.openCall(block.id, block.name);
+      this.#places.set(index, place);
       // Some servers send the whole input at once.
-      if (block.input && Object.keys(block.input).length > 0) yield* this.#draft.append(event.contentIndex, JSON.stringify(block.input));
+      if (block.input && Object.keys(block.input).length > 0) this.#draft.append(place, JSON.stringify(block.input));
       return;
     }
     if (block.type !== "text" && block.type !== "thinking" && block.type !== "redacted_thinking") return;
-    const event =
+    const place =
       block.type === "text"
         ? this.#draft.open({ type: "text", text: "" })
         : this.#draft.open({ type: "thinking", thinking: "", ...(block.type === "redacted_thinking" && { thinkingSignature: block.data, redacted: true }) });
-    this.#places.set(index, event.contentIndex);
-    yield event;
-    if (block.type === "text" && block.text) yield* this.#draft.append(event.contentIndex, block.text);
-    if (block.type === "thinking" && block.thinking) yield* this.#draft.append(event.contentIndex, block.thinking);
-    if (block.type === "thinking" && block.signature) this.#signatures.set(event.contentIndex, block.signature);
+    this.#places.set(index, place);
+    if (block.type === "text" && block.text) this.#draft.append(place, block.text);
+    if (block.type === "thinking" && block.thinking) this.#draft.append(place, block.thinking);
+    if (block.type === "thinking" && block.signature) this.#signatures.set(place, block.signature);
   }
 
-  *#continue(index: number, delta: Sdk.Messages.RawContentBlockDelta): Generator<AssistantMessageEvent> {
+  #continue(index: number, delta: Sdk.Messages.RawContentBlockDelta): void {
     const place = this.#places.get(index);
     if (place === undefined || !delta) return;
-    if (delta.type === "text_delta") yield* this.#draft.append(place, delta.text ?? "");
-    else if (delta.type === "thinking_delta") yield* this.#draft.append(place, delta.thinking ?? "");
-    else if (delta.type === "input_json_delta") yield* this.#draft.append(place, delta.partial_json ?? "");
+    if (delta.type === "text_delta") this.#draft.append(place, delta.text ?? "");
+    else if (delta.type === "thinking_delta") this.#draft.append(place, delta.thinking ?? "");
+    else if (delta.type === "input_json_delta") this.#draft.append(place, delta.partial_json ?? "");
     else if (delta.type === "signature_delta") this.#signatures.set(place, (this.#signatures.get(place) ?? "") + delta.signature);
   }
 
-  *#finish(index: number): Generator<AssistantMessageEvent> {
+  #finish(index: number): void {
     const place = this.#places.get(index);
     if (place === undefined) return;
     const thinkingSignature = this.#signatures.get(place);
     if (thinkingSignature) this.#draft.amend(place, { thinkingSignature });
-    yield* this.#draft.close(place);
+    this.#draft.close(place);
   }
 
   /** Later numbers replace earlier ones; what a record leaves out stays. */

@@ -1,7 +1,6 @@
 /** Reads the chunks of a chat completion. Servers differ, so nothing about a chunk is taken for granted. */
 import { randomUUID } from "node:crypto";
 import type { OpenAI as Sdk } from "openai";
-import type { AssistantMessageEvent } from "../../core/index.ts";
 import type { Draft } from "../shared/draft.ts";
 import type { Counts, Ending, Reader } from "./shared/exchange.ts";
 
@@ -46,7 +45,7 @@ export class CompletionsReader implements Reader<Chunk> {
     this.#draft = draft;
   }
 
-  *read(chunk: Chunk): Generator<AssistantMessageEvent> {
+  read(chunk: Chunk): void {
     if (!this.#draft.message.responseId && chunk.id) this.#draft.note({ responseId: chunk.id });
     if (chunk.model && chunk.model !== this.#draft.message.model && chunk.model !== this.#draft.message.responseModel) {
       this.#draft.note({ responseModel: chunk.model });
@@ -54,7 +53,7 @@ export class CompletionsReader implements Reader<Chunk> {
     const choice = chunk.choices?.[0] as (Sdk.Chat.ChatCompletionChunk.Choice & { usage?: Sdk.CompletionUsage }) | undefined;
     this.#count(chunk.usage ?? choice?.usage);
     if (!choice) return;
-    if (choice.delta) yield* this.#readDelta(choice.delta as Delta);
+    if (choice.delta) this.#readDelta(choice.delta as Delta);
     if (choice.finish_reason) this.#finish = choice.finish_reason;
   }
 
@@ -71,50 +70,51 @@ export class CompletionsReader implements Reader<Chunk> {
     return this.#counts;
   }
 
-  *#readDelta(delta: Delta): Generator<AssistantMessageEvent> {
-    const field = thinkingFields.find((name) => typeof delta[name] === "string" && delta[name] !== "");
-    if (field) yield* this.#grow("thinking", delta[field] as string, field);
-    if (Array.isArray(delta.reasoning_details)) yield* this.#readDetails(delta.reasoning_details as Detail[]);
-    if (typeof delta.content === "string" && delta.content) yield* this.#grow("text", delta.content);
-    if (typeof delta.refusal === "string" && delta.refusal) yield* this.#grow("text", delta.refusal);
-    for (const call of delta.tool_calls ?? []) yield* this.#readCall(call);
+  #readDelta(delta: Delta): void {
+    for (const field of thinkingFields) {
+      const text = delta[field];
+      if (typeof text !== "string" || text === "") continue;
+      this.#grow("thinking", text, field);
+      break;
+    }
+    if (Array.isArray(delta.reasoning_details)) this.#readDetails(delta.reasoning_details as Detail[]);
+    if (typeof delta.content === "string" && delta.content) this.#grow("text", delta.content);
+    if (typeof delta.refusal === "string" && delta.refusal) this.#grow("text", delta.refusal);
+    for (const call of delta.tool_calls ?? []) this.#readCall(call);
   }
 
-  *#grow(kind: "text" | "thinking", text: string, signature?: string): Generator<AssistantMessageEvent> {
+  #grow(kind: "text" | "thinking", text: string, signature?: string): void {
     if (this.#open?.kind !== kind) {
-      yield* this.#closeOpen();
-      const event = this.#draft.open(
+      this.#closeOpen();
+      const place = this.#draft.open(
         kind === "text" ? { type: "text", text: "" } : { type: "thinking", thinking: "", ...(signature && { thinkingSignature: signature }) },
       );
-      this.#open = { kind, place: event.contentIndex };
-      if (kind === "thinking") this.#thinkingPlace ??= event.contentIndex;
-      yield event;
+      this.#open = { kind, place };
+      if (kind === "thinking") this.#thinkingPlace ??= place;
     }
-    yield* this.#draft.append(this.#open?.place ?? 0, text);
+    this.#draft.append(this.#open?.place ?? 0, text);
   }
 
-  *#closeOpen(): Generator<AssistantMessageEvent> {
+  #closeOpen(): void {
     const place = this.#open?.place;
     this.#open = undefined;
-    if (place !== undefined) yield* this.#draft.close(place);
+    if (place !== undefined) this.#draft.close(place);
   }
 
   /** Details come in pieces too: those of one number belong together. */
-  *#readDetails(details: readonly Detail[]): Generator<AssistantMessageEvent> {
+  #readDetails(details: readonly Detail[]): void {
     for (const detail of details) {
       const same = this.#details.findIndex((other) => other.index === detail.index && other.type === detail.type && detail.index !== undefined);
       if (same < 0) this.#details.push({ ...detail });
       else this.#details[same] = joined(this.#details[same] as Detail, detail);
     }
     if (this.#thinkingPlace !== undefined) return;
-    const event = this.#draft.open({ type: "thinking", thinking: "", redacted: true });
-    this.#thinkingPlace = event.contentIndex;
-    yield event;
-    yield* this.#draft.close(event.contentIndex);
+    this.#thinkingPlace = this.#draft.open({ type: "thinking", thinking: "", redacted: true });
+    this.#draft.close(this.#thinkingPlace);
   }
 
-  *#readCall(delta: CallDelta): Generator<AssistantMessageEvent> {
-    yield* this.#closeOpen();
+  #readCall(delta: CallDelta): void {
+    this.#closeOpen();
     // Some servers leave the number out: a new id is a new call, no id the one before.
     const key = delta.index ?? delta.id ?? this.#lastCall;
     this.#lastCall = key;
@@ -127,15 +127,13 @@ export class CompletionsReader implements Reader<Chunk> {
     const given: unknown = delta.function?.arguments;
     const text = typeof given === "string" ? given : given ? JSON.stringify(given) : "";
     if (call.place === undefined && name) {
-      const event = this.#draft.openCall(call.id, name);
-      call.place = event.contentIndex;
-      yield event;
-      yield* this.#draft.append(call.place, call.waiting);
+      call.place = this.#draft.openCall(call.id, name);
+      this.#draft.append(call.place, call.waiting);
     }
     if (call.place === undefined) call.waiting += text;
     else {
       if (delta.extra_content) this.#draft.amend(call.place, { thoughtSignature: JSON.stringify(delta.extra_content) });
-      yield* this.#draft.append(call.place, text);
+      this.#draft.append(call.place, text);
     }
   }
 

@@ -1,7 +1,6 @@
 /** Reads the events of a response. Items may stream side by side; each is known by its number. */
 import { randomUUID } from "node:crypto";
 import type { OpenAI as Sdk } from "openai";
-import type { AssistantMessageEvent } from "../../core/index.ts";
 import type { Draft } from "../shared/draft.ts";
 import type { TextMark } from "./openai-responses-convert.ts";
 import type { Counts, Ending, Reader } from "./shared/exchange.ts";
@@ -26,27 +25,32 @@ export class ResponsesReader implements Reader<Chunk> {
     this.#draft = draft;
   }
 
-  *read(chunk: Chunk): Generator<AssistantMessageEvent> {
+  read(chunk: Chunk): void {
     switch (chunk.type) {
       case "response.created":
-        return this.#note(chunk.response);
+        this.#note(chunk.response);
+        return;
       case "response.output_item.added":
-        return yield* this.#begin(chunk.output_index, chunk.item);
+        this.#begin(chunk.output_index, chunk.item);
+        return;
       case "response.reasoning_summary_part.added":
         // Parts of a summary are paragraphs.
-        if (chunk.summary_index > 0) yield* this.#grow(chunk.output_index, "\n\n");
+        if (chunk.summary_index > 0) this.#grow(chunk.output_index, "\n\n");
         return;
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
       case "response.output_text.delta":
       case "response.refusal.delta":
       case "response.function_call_arguments.delta":
-        return yield* this.#grow(chunk.output_index, chunk.delta);
+        this.#grow(chunk.output_index, chunk.delta);
+        return;
       case "response.output_item.done":
-        return yield* this.#finish(chunk.output_index, chunk.item);
+        this.#finish(chunk.output_index, chunk.item);
+        return;
       case "response.completed":
       case "response.incomplete":
-        return yield* this.#complete(chunk.response);
+        this.#complete(chunk.response);
+        return;
       case "response.failed":
         this.#note(chunk.response);
         this.#ending = { error: failureText(chunk.response) };
@@ -69,32 +73,31 @@ export class ResponsesReader implements Reader<Chunk> {
     this.#draft.note({ ...(id && { responseId: id }), ...(model && model !== this.#draft.message.model && { responseModel: model }) });
   }
 
-  *#begin(index: number, item: Item): Generator<AssistantMessageEvent> {
+  #begin(index: number, item: Item): void {
     if (item.type !== "message" && item.type !== "reasoning" && item.type !== "function_call") return;
-    const event =
+    const place =
       item.type === "function_call"
         ? this.#draft.openCall(item.call_id || `call_${randomUUID().replaceAll("-", "").slice(0, 24)}`, item.name)
         : this.#draft.open(item.type === "message" ? { type: "text", text: "" } : { type: "thinking", thinking: "" });
-    this.#items.set(index, { place: event.contentIndex, length: 0 });
-    yield event;
+    this.#items.set(index, { place, length: 0 });
   }
 
-  *#grow(index: number, delta: string): Generator<AssistantMessageEvent> {
+  #grow(index: number, delta: string): void {
     const streamed = this.#items.get(index);
     if (!streamed || !delta) return;
     streamed.length += delta.length;
-    yield* this.#draft.append(streamed.place, delta);
+    this.#draft.append(streamed.place, delta);
   }
 
   /** The finished item has all of the text, also where the server sent no deltas, and what identifies it. */
-  *#finish(index: number, item: Item): Generator<AssistantMessageEvent> {
+  #finish(index: number, item: Item): void {
     if (this.#finished.has(index)) return;
-    if (!this.#items.has(index)) yield* this.#begin(index, item);
+    if (!this.#items.has(index)) this.#begin(index, item);
     const streamed = this.#items.get(index);
     if (!streamed) return;
     this.#finished.add(index);
     const whole = textOfItem(item);
-    if (whole.length > streamed.length) yield* this.#grow(index, whole.slice(streamed.length));
+    if (whole.length > streamed.length) this.#grow(index, whole.slice(streamed.length));
     if (item.type === "reasoning") {
       const { id, summary, encrypted_content, content } = item;
       const kept = { type: "reasoning", id, summary: summary ?? [], ...(content && { content }), ...(encrypted_content && { encrypted_content }) };
@@ -104,12 +107,12 @@ export class ResponsesReader implements Reader<Chunk> {
       const mark: TextMark = { id: item.id, ...(item.phase && { phase: item.phase }) };
       this.#draft.amend(streamed.place, { textSignature: JSON.stringify(mark) });
     }
-    yield* this.#draft.close(streamed.place);
+    this.#draft.close(streamed.place);
   }
 
-  *#complete(response: Sdk.Responses.Response): Generator<AssistantMessageEvent> {
+  #complete(response: Sdk.Responses.Response): void {
     this.#note(response);
-    for (const [index, item] of (response.output ?? []).entries()) yield* this.#finish(index, item);
+    for (const [index, item] of (response.output ?? []).entries()) this.#finish(index, item);
     this.#count(response.usage);
     const reason = response.status === "incomplete" ? response.incomplete_details?.reason : undefined;
     if (reason === "content_filter") this.#ending = { error: "The provider's content filter stopped the answer.", raw: reason };

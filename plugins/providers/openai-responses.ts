@@ -18,9 +18,10 @@ const api: WireApi<Payload, Chunk> = {
   limits: () => ({ callIds }),
   payload: responsesPayload,
   headers: ({ model }, { auth, baseUrl }) => keyHeaders(model, auth, baseUrl),
-  async open(payload, address, { model }, environment) {
+  async send(payload, address, { model }, environment) {
     const client = await openaiClient(model, address, environment);
-    return client.responses.create({ ...payload, model: deploymentOf(String(payload.model), model, environment) }, { signal: address.signal });
+    await client.responses.create({ ...payload, model: deploymentOf(String(payload.model), model, environment) }, { signal: address.signal }).asResponse();
   },
+  failure: (chunk) => (chunk as { error?: unknown }).error,
   reader: (draft) => new ResponsesReader(draft),
 };

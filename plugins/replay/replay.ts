@@ -132,18 +132,20 @@ function unique(models: readonly Model[]): Model[] {
 
 function* played(line: EventLine, draft: Draft): Generator<AssistantMessageEvent> {
   const { type, contentIndex = 0 } = line;
-  if (type === "start") {
-    draft.note(line.message ?? {});
-    yield draft.start();
-  } else if (type === "text_start") yield draft.open({ type: "text", text: "" });
-  else if (type === "thinking_start") yield draft.open({ type: "thinking", thinking: "" });
-  else if (type === "toolcall_start") yield draft.openCall(line.id ?? "", line.toolName ?? "");
-  else if (type.endsWith("_delta")) yield* draft.append(contentIndex, line.delta ?? "");
-  else if (type.endsWith("_end")) {
-    if (line.block && line.block.type !== "toolCall") draft.amend(contentIndex, line.block);
-    yield* draft.close(contentIndex);
-  } else if (type === "done") yield { type, reason: line.reason as "stop", message: final(line, draft) };
+  if (type === "done") yield { type, reason: line.reason as "stop", message: final(line, draft) };
   else if (type === "error") yield { type, reason: line.reason as "error", error: final(line, draft) };
+  else {
+    if (type === "start") draft.note(line.message ?? {});
+    else if (type === "text_start") draft.open({ type: "text", text: "" });
+    else if (type === "thinking_start") draft.open({ type: "thinking", thinking: "" });
+    else if (type === "toolcall_start") draft.openCall(line.id ?? "", line.toolName ?? "");
+    else if (type.endsWith("_delta")) draft.append(contentIndex, line.delta ?? "");
+    else if (type.endsWith("_end")) {
+      if (line.block && line.block.type !== "toolCall") draft.amend(contentIndex, line.block);
+      draft.close(contentIndex);
+    }
+    yield* draft.take();
+  }
 }
 
 /** The recorded message, said now. */

@@ -14,17 +14,25 @@ import { PartialJson } from "./partial-json.ts";
 
 type Reason = "stop" | "length" | "toolUse";
 
-/** Copies what changes (block, list, message) and nothing else; what was handed out stays as it was. */
+/** Of deltas that arrive together these many are shown one by one, the rest as one: a flood is read at the pace of its bytes. */
+const ONE_BY_ONE = 16;
+
+/** Copies what changes (block, list, message) and nothing else; what was handed out stays as it was. Events gather until they are taken. */
 export class Draft {
   #message: AssistantMessage;
   #isStarted = false;
   /** the open blocks by their place; tool calls with their reader */
   readonly #open = new Map<number, PartialJson | undefined>();
+  #events: AssistantMessageEvent[] = [];
+  /** an addition to an open block that no event shows yet */
+  #heldAt = -1;
+  #held = "";
 
   constructor(model: Model) {
     this.#message = emptyMessage(model, "stop");
   }
 
+  /** The message so far, without what is not shown yet. */
   get message(): AssistantMessage {
     return this.#message;
   }
@@ -33,47 +41,58 @@ export class Draft {
     return this.#isStarted;
   }
 
+  /** The events since the last time. The message is announced first, with all that is known about it by now, but without the blocks to come. */
+  take(): AssistantMessageEvent[] {
+    this.#show();
+    const events = this.#events;
+    this.#events = [];
+    if (this.#isStarted) return events;
+    this.#isStarted = true;
+    return [{ type: "start", partial: events.length > 0 ? { ...this.#message, content: [] } : this.#message }, ...events];
+  }
+
   /** Sets fields of the message itself: ids, usage. The next event shows them. */
   note(fields: Partial<Pick<AssistantMessage, "responseId" | "responseModel" | "usage" | "rawStopReason">>): void {
     this.#message = { ...this.#message, ...fields };
   }
 
-  start(): AssistantMessageEvent {
-    this.#isStarted = true;
-    return { type: "start", partial: this.#message };
-  }
-
-  /** Opens a block; its place is `contentIndex` of the event. */
-  open(block: TextContent | ThinkingContent): Extract<AssistantMessageEvent, { contentIndex: number }> {
+  /** Opens a block and answers its place. */
+  open(block: TextContent | ThinkingContent): number {
     const contentIndex = this.#push(block);
     this.#open.set(contentIndex, undefined);
-    return { type: `${block.type}_start`, contentIndex, partial: this.#message };
+    this.#events.push({ type: `${block.type}_start`, contentIndex, partial: this.#message });
+    return contentIndex;
   }
 
-  openCall(id: string, name: string): Extract<AssistantMessageEvent, { contentIndex: number }> {
+  openCall(id: string, name: string): number {
     const contentIndex = this.#push({ type: "toolCall", id, name, arguments: {} });
     this.#open.set(contentIndex, new PartialJson());
-    return { type: "toolcall_start", contentIndex, id, toolName: name, partial: this.#message };
+    this.#events.push({ type: "toolcall_start", contentIndex, id, toolName: name, partial: this.#message });
+    return contentIndex;
   }
 
   /** Adds to an open block. Nothing to add: no event. */
-  *append(contentIndex: number, delta: string): Generator<AssistantMessageEvent> {
-    const block = this.#message.content[contentIndex];
-    if (delta === "" || !block || !this.#open.has(contentIndex)) return;
-    if (block.type === "text") this.#replace(contentIndex, { ...block, text: block.text + delta });
-    else if (block.type === "thinking") this.#replace(contentIndex, { ...block, thinking: block.thinking + delta });
-    else this.#replace(contentIndex, { ...block, arguments: this.#open.get(contentIndex)?.feed(delta) ?? {} });
-    const kind = block.type === "toolCall" ? "toolcall" : block.type;
-    yield { type: `${kind}_delta`, contentIndex, delta, partial: this.#message };
+  append(contentIndex: number, delta: string): void {
+    if (delta === "") return;
+    if (contentIndex === this.#heldAt && this.#events.length >= ONE_BY_ONE) {
+      this.#held += delta;
+      return;
+    }
+    if (!this.#open.has(contentIndex)) return;
+    this.#show();
+    this.#heldAt = contentIndex;
+    this.#held = delta;
   }
 
   /** Changes fields of a block without an event of its own, e.g. its signature. */
   amend(contentIndex: number, fields: Partial<TextContent> | Partial<ThinkingContent> | Partial<ToolCall>): void {
+    this.#show();
     const block = this.#message.content[contentIndex];
     if (block) this.#replace(contentIndex, { ...block, ...fields } as AssistantContent);
   }
 
-  *close(contentIndex: number): Generator<AssistantMessageEvent> {
+  close(contentIndex: number): void {
+    this.#show();
     const block = this.#message.content[contentIndex];
     if (!block || !this.#open.has(contentIndex)) return;
     const json = this.#open.get(contentIndex);
@@ -81,13 +100,13 @@ export class Draft {
     if (block.type === "toolCall") {
       const toolCall: ToolCall = json ? { ...block, arguments: json.end() } : block;
       this.#replace(contentIndex, toolCall);
-      yield { type: "toolcall_end", contentIndex, toolCall, partial: this.#message };
-    } else if (block.type === "text") yield { type: "text_end", contentIndex, content: block.text, partial: this.#message };
-    else yield { type: "thinking_end", contentIndex, content: block.thinking, partial: this.#message };
+      this.#events.push({ type: "toolcall_end", contentIndex, toolCall, partial: this.#message });
+    } else if (block.type === "text") this.#events.push({ type: "text_end", contentIndex, content: block.text, partial: this.#message });
+    else this.#events.push({ type: "thinking_end", contentIndex, content: block.thinking, partial: this.#message });
   }
 
-  *closeAll(): Generator<AssistantMessageEvent> {
-    for (const contentIndex of [...this.#open.keys()]) yield* this.close(contentIndex);
+  closeAll(): void {
+    for (const contentIndex of [...this.#open.keys()]) this.close(contentIndex);
   }
 
   get hasCalls(): boolean {
@@ -102,7 +121,23 @@ export class Draft {
     return { type: "error", reason, error: { ...this.#message, usage, stopReason: reason, errorMessage } };
   }
 
+  /** Makes an event of what is held back. */
+  #show(): void {
+    if (this.#heldAt < 0) return;
+    const contentIndex = this.#heldAt;
+    const delta = this.#held;
+    this.#heldAt = -1;
+    this.#held = "";
+    const block = this.#message.content[contentIndex] as AssistantContent;
+    if (block.type === "text") this.#replace(contentIndex, { ...block, text: block.text + delta });
+    else if (block.type === "thinking") this.#replace(contentIndex, { ...block, thinking: block.thinking + delta });
+    else this.#replace(contentIndex, { ...block, arguments: this.#open.get(contentIndex)?.feed(delta) ?? {} });
+    const kind = block.type === "toolCall" ? "toolcall" : block.type;
+    this.#events.push({ type: `${kind}_delta`, contentIndex, delta, partial: this.#message });
+  }
+
   #push(block: AssistantContent): number {
+    this.#show();
     this.#message = { ...this.#message, content: [...this.#message.content, block] };
     return this.#message.content.length - 1;
   }

@@ -7,7 +7,11 @@ import { hideSecrets } from "../../shared/secrets.ts";
 import type { Environment } from "./environment.ts";
 import { errorText, refusalText } from "./failures.ts";
 import type { Connection } from "./network.ts";
+import { EventReader } from "./sse.ts";
 import { cleanText, type Limits, prepareMessages } from "./transform.ts";
+
+/** Ends a stream of OpenAI's kind. */
+const LAST = "[DONE]";
 
 /** Counts of a request; cost and total are worked out here. */
 export type Counts = Pick<Usage, "input" | "output" | "cacheRead" | "cacheWrite" | "cacheWrite1h" | "reasoning">;
@@ -17,7 +21,7 @@ export type Ending = { reason: "stop" | "length" | "toolUse"; raw?: string } | {
 /** What reads one answer. */
 export interface Reader<Chunk> {
   /** Turns one chunk into changes of the draft. */
-  read(chunk: Chunk): Iterable<AssistantMessageEvent>;
+  read(chunk: Chunk): void;
   /** How the answer ended; throws if the stream broke off. */
   ending(): Ending;
   counts(): Counts | undefined;
@@ -38,8 +42,10 @@ export interface WireApi<Payload, Chunk> {
   payload(request: ModelRequest, environment: Environment): Payload;
   /** headers of its own, which everybody else's win over */
   headers?(request: ModelRequest, address: Pick<Address, "auth" | "baseUrl">): Record<string, string | null>;
-  /** Reads its SDK and sends the payload. */
-  open(payload: Payload, address: Address, request: ModelRequest, environment: Environment): Promise<AsyncIterable<Chunk>>;
+  /** Reads its SDK and sends the payload; the answer's body is read from the connection behind `address.fetch`. */
+  send(payload: Payload, address: Address, request: ModelRequest, environment: Environment): Promise<unknown>;
+  /** The server's words, if a chunk says that it failed in the middle of its answer. */
+  failure(chunk: Chunk): unknown;
   reader(draft: Draft, request: ModelRequest): Reader<Chunk>;
 }
 
@@ -53,6 +59,14 @@ export async function* exchange<Payload, Chunk>(
   const secrets: (string | undefined)[] = [given.apiKey];
   let connection: Connection | undefined;
   const usage = () => usageOf(given.model, reader.counts());
+  const read = (data: string): boolean => {
+    const chunk = parsed<Chunk>(data);
+    if (!chunk || typeof chunk !== "object") return false;
+    const failed = api.failure(chunk);
+    if (failed) throw new StreamFailure(failed, connection?.headers ?? {});
+    reader.read(chunk);
+    return true;
+  };
   try {
     const auth = await environment.auth(given);
     secrets.push(auth.apiKey, ...Object.values(auth.headers ?? {}));
@@ -66,19 +80,29 @@ export async function* exchange<Payload, Chunk>(
     const payload = (await given.onPayload(api.payload(request, environment))) as Payload;
     given.signal.throwIfAborted();
     connection = await environment.network.connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
-    const { fetch } = connection;
-    for await (const chunk of await api.open(payload, { auth, baseUrl, headers, fetch, signal: given.signal }, request, environment)) {
-      if (!chunk || typeof chunk !== "object") continue;
-      // Collected first: the message that `start` shows already has what the first chunk says about it.
-      const events = [...reader.read(chunk)];
-      if (!draft.isStarted) yield startOf(draft, events);
-      yield* events;
+    await api.send(payload, { auth, baseUrl, headers, fetch: connection.fetch, signal: given.signal }, request, environment);
+    const events = new EventReader();
+    let isOver = false;
+    for await (const bytes of connection.pieces()) {
+      let hasNews = false;
+      try {
+        for (const data of events.push(bytes)) {
+          isOver = data.startsWith(LAST);
+          if (isOver) break;
+          hasNews = read(data) || hasNews;
+        }
+      } finally {
+        // Also what came before the bad part.
+        if (hasNews) yield* draft.take();
+      }
+      if (isOver) break;
     }
-    // SDKs end an aborted stream without a word.
+    if (!isOver) for (const data of events.end()) if (!data.startsWith(LAST)) read(data);
     given.signal.throwIfAborted();
     if (connection.failure) throw connection.failure;
     const ending = reader.ending();
-    yield* draft.closeAll();
+    draft.closeAll();
+    yield* draft.take();
     if (ending.raw) draft.note({ rawStopReason: ending.raw });
     if ("error" in ending) yield draft.fail("error", hideSecrets(ending.error, [...secrets, ...environment.secrets()]), usage());
     else yield draft.done(ending.reason, usage());
@@ -88,13 +112,29 @@ export async function* exchange<Payload, Chunk>(
       const text = connection?.failure?.message ?? (connection?.refusal ? refusalText(connection.refusal) : errorText(error));
       yield draft.fail("error", hideSecrets(text, [...secrets, ...environment.secrets()]), usage());
     }
+  } finally {
+    connection?.close();
   }
 }
 
-/** The message without the blocks that the same chunk opened: they are announced by their own events. */
-function startOf(draft: Draft, events: readonly AssistantMessageEvent[]): AssistantMessageEvent {
-  const start = draft.start();
-  return events.length === 0 || start.type !== "start" ? start : { ...start, partial: { ...start.partial, content: [] } };
+/** The server said in its stream that it failed. */
+class StreamFailure extends Error {
+  readonly error: unknown;
+  readonly requestID: string | undefined;
+
+  constructor(error: unknown, headers: Record<string, string>) {
+    super(typeof error === "string" ? error : JSON.stringify(error));
+    this.error = error;
+    this.requestID = headers["request-id"] ?? headers["x-request-id"];
+  }
+}
+
+function parsed<Chunk>(data: string): Chunk {
+  try {
+    return JSON.parse(data);
+  } catch {
+    throw new Error(`The server sent an event that is not JSON: ${data.slice(0, 200)}`);
+  }
 }
 
 /** Later ones win, whatever their spelling. */

@@ -1,5 +1,6 @@
 /** The way to a model's server: proxies, an end to silence, and what the server said when it refused. */
 import type { Dispatcher } from "undici";
+import { HttpClient, type Received, type Sent } from "./http.ts";
 
 export interface Refusal {
   status: number;
@@ -18,11 +19,14 @@ interface Places {
   setting(): string | undefined;
 }
 
-/** The timer of Node's own fetch; whoever wants to wait longer needs another one. */
-const BUILT_IN_LIMIT_MS = 300_000;
+type Send = (sent: Sent) => Promise<Received>;
+
+/** Node's; whoever replaces it wants to see requests. */
+const builtInFetch = globalThis.fetch;
 
 export class Network {
   readonly #places: Places;
+  readonly #direct = new HttpClient();
   /** by configuration, so that connections are used again */
   readonly #dispatchers = new Map<string, Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }>>();
 
@@ -30,26 +34,27 @@ export class Network {
     this.#places = places;
   }
 
-  /** A fetch for one request. */
+  /** A connection for one request. */
   async connect(options: ConnectionOptions): Promise<Connection> {
-    return new Connection(await this.#fetch(options.idleMs), options);
+    return new Connection(await this.#way(), options);
   }
 
   async close(): Promise<void> {
+    this.#direct.close();
     const all = [...this.#dispatchers.values()];
     this.#dispatchers.clear();
     await Promise.all(all.map(async (opened) => (await opened).dispatcher.destroy()));
   }
 
-  /** Node's fetch, unless a proxy or a longer patience is configured: then undici, read now. */
-  async #fetch(idleMs: number): Promise<typeof fetch> {
+  /** Directly, unless an extension watches fetch or a proxy is configured: that is undici's, read now. */
+  async #way(): Promise<Send> {
     const { env, setting } = this.#places;
     const own = setting() || undefined;
     const httpProxy = own ?? env("HTTP_PROXY") ?? env("http_proxy") ?? "";
     const httpsProxy = own ?? env("HTTPS_PROXY") ?? env("https_proxy") ?? "";
     const noProxy = env("NO_PROXY") ?? env("no_proxy") ?? "";
-    const isPatient = idleMs === 0 || idleMs > BUILT_IN_LIMIT_MS;
-    if (!httpProxy && !httpsProxy && !isPatient) return globalThis.fetch;
+    if (globalThis.fetch !== builtInFetch) return byFetch(globalThis.fetch);
+    if (!httpProxy && !httpsProxy) return (sent) => this.#send(sent);
     const key = JSON.stringify([httpProxy, httpsProxy, noProxy]);
     let opened = this.#dispatchers.get(key);
     if (!opened) {
@@ -57,7 +62,13 @@ export class Network {
       this.#dispatchers.set(key, opened);
     }
     const { fetch, dispatcher } = await opened;
-    return (url, init) => fetch(url, { ...init, dispatcher } as RequestInit);
+    return byFetch((url, init) => fetch(url, { ...init, dispatcher } as RequestInit));
+  }
+
+  async #send(sent: Sent): Promise<Received> {
+    const received = await this.#direct.send(sent);
+    // Rare enough to leave the rules of it to those who know them.
+    return received.status >= 300 && received.status < 400 && received.headers.location ? byFetch(builtInFetch)(sent) : received;
   }
 }
 
@@ -68,75 +79,123 @@ async function openDispatcher(proxies: { httpProxy: string; httpsProxy: string; 
   return { fetch: undici.fetch as unknown as typeof fetch, dispatcher };
 }
 
+function byFetch(fetch: typeof globalThis.fetch): Send {
+  return async ({ url, ...init }) => {
+    const response = await fetch(url, init as RequestInit);
+    return { status: response.status, headers: Object.fromEntries(response.headers), body: response.body ?? nothing() };
+  };
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
 export interface ConnectionOptions {
   signal: AbortSignal;
   idleMs: number;
   onResponse(response: Answer): Promise<void>;
 }
 
-/** One request's connection. `fetch` is what an SDK is given. */
+/** One request's connection. `fetch` is what an SDK is given; it answers without a body, which is read here. */
 export class Connection {
-  readonly #fetch: typeof fetch;
+  readonly #send: Send;
   readonly #options: ConnectionOptions;
   readonly #silence = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #isWaiting = false;
+  #received: Received | undefined;
   /** what the server answered instead of a stream */
   refusal: Refusal | undefined;
   /** why we gave up */
   failure: Error | undefined;
 
-  constructor(fetch: typeof globalThis.fetch, options: ConnectionOptions) {
-    this.#fetch = fetch;
+  constructor(send: Send, options: ConnectionOptions) {
+    this.#send = send;
     this.#options = options;
+  }
+
+  get headers(): Record<string, string> {
+    return this.#received?.headers ?? {};
   }
 
   readonly fetch: typeof globalThis.fetch = async (url, init) => {
     const signals = [this.#options.signal, this.#silence.signal, ...(init?.signal ? [init.signal] : [])];
-    const response = await this.#patiently(this.#fetch(url, { ...init, signal: AbortSignal.any(signals) }));
-    const headers = Object.fromEntries(response.headers);
-    await this.#options.onResponse({ status: response.status, headers });
-    const isStream = response.ok && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "");
-    if (isStream) return this.#watched(response);
-    const body = await this.#patiently(response.text());
+    const received = await this.#patiently(
+      this.#send({
+        url: String(url),
+        method: init?.method ?? "GET",
+        headers: Object.fromEntries(new Headers(init?.headers)),
+        body: init?.body as string | undefined,
+        signal: AbortSignal.any(signals),
+      }),
+    );
+    const { status, headers } = received;
+    await this.#options.onResponse({ status, headers });
+    const isGood = status >= 200 && status < 300;
+    this.#received = received;
+    if (isGood && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "")) return new Response(null, { status: 200, headers });
+    const text = await this.#text(received.body);
     // A stream under the wrong name.
-    if (response.ok && /^(data|event|id|retry)?:/.test(body)) return new Response(body, { headers: response.headers });
-    this.refusal = { status: response.status, headers, body };
-    return new Response(body, { status: response.ok ? 502 : response.status, headers: response.headers });
+    if (isGood && /^(data|event|id|retry)?:/.test(text)) {
+      this.#received = { ...received, body: pieceOf(text) };
+      return new Response(null, { status: 200, headers });
+    }
+    this.refusal = { status, headers, body: text };
+    return new Response(text, { status: isGood ? 502 : status, headers: plainText(headers) });
   };
 
-  /** The same response, whose reader waits for each piece no longer than allowed. A reader that rests is not the server's silence. */
-  #watched(response: Response): Response {
-    const reader = response.body?.getReader();
-    if (!reader) return response;
-    const body = new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          const { done, value } = await this.#patiently(reader.read());
-          if (done) controller.close();
-          else controller.enqueue(value);
-        },
-        cancel: (reason) => reader.cancel(reason),
-      },
-      { highWaterMark: 0 },
-    );
-    return new Response(body, { status: response.status, headers: response.headers });
+  /** The body as it comes. A reader that rests is not the server's silence. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    const pieces = this.#received?.body[Symbol.asyncIterator]();
+    let isOver = !pieces;
+    try {
+      while (pieces && !isOver) {
+        const { done, value } = await this.#patiently(pieces.next());
+        isOver = done === true;
+        if (!done) yield value;
+      }
+    } finally {
+      if (!isOver) await pieces?.return?.();
+    }
   }
 
+  async #text(body: AsyncIterable<Uint8Array>): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    const pieces = body[Symbol.asyncIterator]();
+    for (let step = await this.#patiently(pieces.next()); !step.done; step = await this.#patiently(pieces.next())) chunks.push(step.value);
+    return Buffer.concat(chunks).toString("utf8");
+  }
+
+  /** Gives up on a server that is silent for too long. One timer serves the whole request: setting one for each piece would cost more than the piece. */
   async #patiently<T>(work: Promise<T>): Promise<T> {
     const { idleMs } = this.#options;
     if (idleMs === 0) return work;
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        this.failure = new Error(`The request timed out: the server sent nothing for ${idleMs / 1000} s.`);
-        reject(this.failure);
-        this.#silence.abort(this.failure);
-      }, idleMs);
-    });
-    work.catch(() => undefined);
+    this.#isWaiting = true;
+    if (this.#timer) this.#timer.refresh();
+    else this.#timer = setTimeout(() => this.#giveUp(), idleMs);
     try {
-      return await Promise.race([work, silence]);
+      return await work;
     } finally {
-      clearTimeout(timer);
+      this.#isWaiting = false;
     }
   }
+
+  /** The exchange is over. */
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #giveUp(): void {
+    if (!this.#isWaiting) return;
+    this.failure = new Error(`The request timed out: the server sent nothing for ${this.#options.idleMs / 1000} s.`);
+    this.#silence.abort(this.failure);
+  }
+}
+
+async function* pieceOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+/** The body was decoded: what the headers say about its form is no longer true. */
+function plainText(headers: Record<string, string>): Record<string, string> {
+  const { "content-encoding": _, "content-length": __, "transfer-encoding": ___, ...rest } = headers;
+  return rest;
 }
