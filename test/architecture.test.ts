@@ -90,7 +90,6 @@ describe("imports", () => {
       "@anthropic-ai/sdk": /^plugins\/providers\//,
       openai: /^plugins\/providers\//,
       jiti: /^(plugins\/(extensions|loader)\/|src\/load-distribution\.ts)/,
-      chokidar: /^plugins\/extensions\/watch/,
       citty: /^src\//,
       tapable: /^(core|plugins)\//,
     };
@@ -102,7 +101,6 @@ describe("imports", () => {
       "@anthropic-ai/sdk",
       "openai",
       "jiti",
-      "chokidar",
       "yaml",
       "diff",
       "marked",

@@ -9,10 +9,10 @@ import { append } from "./messages.ts";
 import { Reloader } from "./reload.ts";
 import { describe } from "./slots.ts";
 import { pruneCache } from "./transform.ts";
-import { Watcher } from "./watch.ts";
+import { watch } from "./watch.ts";
 
-/** The watcher starts when the first answers are out. */
-const WATCH_AFTER_MS = 200;
+/** The first answers are out by then. */
+const PRUNE_AFTER_MS = 200;
 /** Taps of extensions come after those of built-in plugins. */
 const AFTER_BUILTINS = 1_000_000;
 
@@ -49,7 +49,10 @@ export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"
     list: () => host.slots.map(describe),
     reload: (path) => reloader.reload(path),
     opened: () => (kernel.tryService("session") ? undefined : host.sessionChanged({ reason: "startup" })),
-    serving: () => watchLater(host, reloader),
+    serving: () => {
+      kernel.defer(watch(host, reloader));
+      if (host.runtime.hasUi) pruneLater(host);
+    },
   };
 }
 
@@ -106,18 +109,10 @@ function shutDown({ kernel, runtime }: ExtensionHost): void {
   });
 }
 
-function watchLater(host: ExtensionHost, reloader: Reloader): void {
-  const { kernel, runtime } = host;
-  const isOff = !runtime.hasUi || kernel.options["no-hot-reload"];
-  if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
-  const watcher = new Watcher(host, reloader);
-  const timer = setTimeout(() => {
-    watcher.start().catch((error) => kernel.fault({ during: "reload", error }));
-    if (host.cacheDir) pruneCache(host.cacheDir);
-  }, WATCH_AFTER_MS);
+/** Not while it starts. */
+function pruneLater({ kernel, cacheDir }: ExtensionHost): void {
+  if (!cacheDir) return;
+  const timer = setTimeout(() => pruneCache(cacheDir), PRUNE_AFTER_MS);
   timer.unref();
-  kernel.defer(() => {
-    clearTimeout(timer);
-    return watcher.stop();
-  });
+  kernel.defer(() => clearTimeout(timer));
 }

@@ -46,7 +46,6 @@ declare module "../../core/index.ts" {
     extensions: Extensions;
   }
   interface Options {
-    "no-hot-reload"?: boolean;
     /** factories of the program that embeds us, loaded after all files */
     extensionFactories?: readonly (ExtensionFactory | { name: string; factory: ExtensionFactory } | CompiledExtension)[];
   }

@@ -9,8 +9,6 @@ import type { Extensions } from "./contract.ts";
 export const extensions = definePlugin({
   name: "extensions",
   apply(kernel) {
-    const flags = kernel.registry("flags");
-    flags.add({ name: "no-hot-reload", type: "boolean", group: "Resources", description: "Do not reload extensions when their files change" });
     kernel.registry("events").add({ name: "extension_reload", schema: reloadSchema });
     kernel.registry("events").add({ name: "extension_quarantined", schema: quarantinedSchema });
     let bridge: Bridge | undefined;

@@ -1,6 +1,9 @@
 /** Models: which ones there are, the one in use, its thinking level, and credentials. */
+import { join } from "node:path";
 import { definePlugin, Stage } from "../../core/index.ts";
+import type {} from "../settings/contract.ts";
 import { thinkingLevels } from "../shared/thinking.ts";
+import type {} from "../watching/contract.ts";
 import { commands, events } from "./commands.ts";
 import { checkAuth, listModels } from "./list.ts";
 import { ModelService } from "./service.ts";
@@ -14,6 +17,11 @@ const models = definePlugin({
 
     kernel.hooks.start.tap("models", async () => {
       await service.start();
+      const settings = kernel.tryService("settings");
+      const watching =
+        settings &&
+        kernel.tryService("watching")?.watch({ places: () => [{ path: join(settings.agentDir(), "models.json") }], changed: () => service.refresh() });
+      if (watching) kernel.defer(() => watching.stop());
       const session = kernel.tryService("session");
       if (session) kernel.own(session.hooks).changed.tap({ name: "models", stage: Stage.open }, (changed) => service.sessionChanged(changed));
     });

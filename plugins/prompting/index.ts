@@ -1,5 +1,5 @@
 /** Prompting: the commands that feed a run, and the modes of the queues as the settings want them. */
-import { definePlugin, type InterruptMode, type QueueMode, Stage } from "../../core/index.ts";
+import { definePlugin, Stage } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
 import { promptingCommands } from "./commands.ts";
 
@@ -8,10 +8,19 @@ const queueModes = definePlugin({
   apply(kernel) {
     kernel.hooks.start.tap({ name: "queue-modes", stage: Stage.commands }, () => {
       const settings = kernel.tryService("settings");
-      const { queue } = kernel;
-      queue.steeringMode = settings?.get<QueueMode>("steeringMode") ?? queue.steeringMode;
-      queue.followUpMode = settings?.get<QueueMode>("followUpMode") ?? queue.followUpMode;
-      queue.interruptMode = settings?.get<InterruptMode>("interruptMode") ?? queue.interruptMode;
+      if (!settings) return;
+      const wanted = new Map<string, unknown>();
+      // Only what the settings changed: a mode that a client has chosen stays.
+      const follow = () => {
+        for (const key of ["steeringMode", "followUpMode", "interruptMode"] as const) {
+          const mode = settings.get(key);
+          if (mode === undefined || mode === wanted.get(key)) continue;
+          wanted.set(key, mode);
+          Object.assign(kernel.queue, { [key]: mode });
+        }
+      };
+      follow();
+      kernel.own(settings.hooks).changed.tap("queue-modes", follow);
     });
   },
 });

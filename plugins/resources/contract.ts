@@ -1,6 +1,7 @@
 /** Where extensions, skills and prompt templates come from, as other features see it. */
 import type { AsyncSeriesHook } from "tapable";
 import type { SourceInfo } from "../../core/index.ts";
+import type { Place } from "../watching/contract.ts";
 
 export type ResourceKind = "extensions" | "skills" | "prompts";
 
@@ -19,8 +20,8 @@ export interface FilesOptions {
 export interface Resources {
   /** In load order, without duplicates by real path. */
   files(kind: ResourceKind, options?: FilesOptions): Promise<ResourceFile[]>;
-  /** Files and directories (one level deep) whose change may change the answer; some may not exist yet. */
-  roots(kind: ResourceKind): string[];
+  /** Files and directories whose change may change the answer; some may not exist yet. Settings, which name some, tell of their own changes. */
+  places(kind: ResourceKind): Place[];
   /** Adds files or directories from `resources_discover`, relative to the cwd; they count from the next `reload` on. The answer takes them back, and reloads soon. */
   addDiscovered(kind: "skills" | "prompts", paths: string[], sourceInfo: SourceInfo): () => void;
   /** Looks for everything again; skills, templates and context files are read anew when this resolves. */

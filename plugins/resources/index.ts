@@ -2,6 +2,7 @@
 import { definePlugin, type PluginList, Stage } from "../../core/index.ts";
 import type {} from "../session/contract.ts";
 import type {} from "../settings/contract.ts";
+import type {} from "../watching/contract.ts";
 import { ResourcesService } from "./service.ts";
 
 const group = "Resources";
@@ -28,6 +29,15 @@ const resources = definePlugin({
     kernel.hooks.stop.tap({ name: "resources", stage: Stage.open }, () => service.stop());
     kernel.hooks.start.tap({ name: "resources", stage: Stage.open }, () => {
       kernel.own(kernel.service("settings").hooks).changed.tap("resources", () => service.reload());
+      const watching = kernel.tryService("watching")?.watch({
+        // Extensions are more than text, and watched by those who run them.
+        places: () => [...service.places("skills"), ...service.places("prompts")],
+        changed: () => service.reload(),
+      });
+      if (watching) {
+        service.onReloaded = () => watching.moved();
+        kernel.defer(() => watching.stop());
+      }
       const session = kernel.tryService("session");
       if (!session) return;
       // Before extensions see the new session: files may have changed since the last one.

@@ -1,5 +1,5 @@
 /** The service `resources`: the order in which places count, and what each holds. */
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AsyncSeriesHook } from "tapable";
 import type { PluginKernel, SourceInfo } from "../../core/index.ts";
@@ -9,6 +9,7 @@ import { type Complain, complainer } from "../shared/complaints.ts";
 import { isRemoteSource } from "../shared/package-source.ts";
 import { expandPath } from "../shared/paths.ts";
 import type {} from "../system-prompt/contract.ts";
+import type { Place } from "../watching/contract.ts";
 import { builtinExtension, isBuiltin } from "./builtin.ts";
 import type { FilesOptions, ResourceFile, ResourceKind, Resources } from "./contract.ts";
 import { readManifest } from "./manifest.ts";
@@ -21,6 +22,13 @@ type Scope = "user" | "project";
 const switches = { extensions: "no-extensions", skills: "no-skills", prompts: "no-prompt-templates" } as const;
 const explicit = { extensions: undefined, skills: "skill", prompts: "prompt-template" } as const;
 
+/** How far below their places files of a kind may be. What is beside a SKILL.md belongs to that skill. */
+const reach: Record<ResourceKind, Pick<Place, "depth" | "descends">> = {
+  extensions: { depth: 1 },
+  skills: { depth: 8, descends: (names) => !names.includes("SKILL.md") },
+  prompts: { depth: 8 },
+};
+
 export class ResourcesService implements Resources {
   readonly hooks = { changed: new AsyncSeriesHook<[]>() };
   readonly #kernel: PluginKernel;
@@ -30,6 +38,10 @@ export class ResourcesService implements Resources {
   /** directories of remote packages, by scope and source, until the next reload */
   #directories = new Map<string, Promise<string | undefined>>();
   #packageRoots = new Set<string>();
+  /** the last answers: links lead out of the places */
+  readonly #found = new Map<ResourceKind, string[]>();
+  /** told when places may have moved, for the watcher */
+  onReloaded: () => void = () => {};
   #isReloadDue = false;
   #isStopped = false;
 
@@ -47,23 +59,31 @@ export class ResourcesService implements Resources {
       found.push(...(await this.#fromPackages(kind, withProject, everything)));
     }
     found.push(...(await this.#explicit(kind)), ...(await this.#fromExtensions(kind)));
-    return withoutDuplicates(found);
+    const files = withoutDuplicates(found);
+    this.#found.set(
+      kind,
+      files.map(({ path }) => path),
+    );
+    return files;
   }
 
-  roots(kind: ResourceKind): string[] {
+  places(kind: ResourceKind): Place[] {
     const sources = this.#kernel.options.extension ?? [];
     const given = sources.filter((source) => !isRemoteSource(source) && !isBuiltin(source)).map((source) => this.#fromCwd(source));
     const named = explicit[kind] ? (this.#kernel.options[explicit[kind]] ?? []).map((path) => this.#fromCwd(path)) : [];
-    const roots = [...given.flatMap((path) => [path, join(path, kind)]), ...named];
+    const added = this.#discovered.filter((item) => item.kind === kind).flatMap(({ paths }) => paths.map((path) => this.#fromCwd(path)));
+    const found = [...given.flatMap((path) => [path, ...packagePlaces(path, kind)]), ...named, ...added, ...(this.#found.get(kind) ?? [])];
     if (!this.#isOff(kind)) {
       const scopes: Scope[] = this.#isTrusted() ? ["project", "user"] : ["user"];
       for (const scope of scopes) {
-        roots.push(this.#settings.file(scope), ...this.#discoveryDirs(scope, kind).map(({ dir }) => dir));
-        roots.push(...this.#listedPaths(scope, kind).filter((path) => !isGlob(path)));
+        const listed = this.#listedPaths(scope, kind).map((path) => (isGlob(path) ? directoryOf(path, this.#base(scope).dir) : path));
+        found.push(...this.#discoveryDirs(scope, kind).map(({ dir }) => dir), ...listed);
       }
-      for (const root of this.#packageRoots) roots.push(join(root, "package.json"), join(root, kind));
+      for (const root of this.#packageRoots) found.push(...packagePlaces(root, kind));
     }
-    return [...new Set(roots)];
+    // Of a package, which may be a whole repository, and of the directory of settings only the entries count.
+    const shallow = new Set([...(kind === "extensions" ? [] : given), this.#base("user").dir, this.#base("project").dir, ...this.#packageRoots]);
+    return [...new Set(found)].map((path) => (shallow.has(path) ? { path } : { path, ...reach[kind] }));
   }
 
   addDiscovered(kind: "skills" | "prompts", paths: string[], sourceInfo: SourceInfo): () => void {
@@ -97,6 +117,7 @@ export class ResourcesService implements Resources {
     this.#packageRoots = new Set();
     await this.hooks.changed.promise();
     await this.#kernel.tryService("systemPrompt")?.reload();
+    this.onReloaded();
   }
 
   // ------------------------------------------------------------ the ranks
@@ -275,6 +296,19 @@ export class ResourcesService implements Resources {
   #builtin(source: string): string | undefined {
     return builtinExtension(source, this.#kernel.options.packageDir ?? dirname(fileURLToPath(import.meta.url)), this.#complain);
   }
+}
+
+/** Where a package may have files of a kind. */
+function packagePlaces(root: string, kind: ResourceKind): string[] {
+  const listed = readManifest(root)?.[kind]?.filter((entry) => !isAdjustment(entry));
+  return [join(root, "package.json"), ...(listed?.map((entry) => directoryOf(entry, root)) ?? [join(root, kind)])];
+}
+
+/** What a path names, or the directory below which a glob finds all its matches. */
+function directoryOf(entry: string, base: string): string {
+  const segments = entry.split("/");
+  const first = segments.findIndex(isGlob);
+  return resolve(base, segments.slice(0, first < 0 ? undefined : first).join("/"));
 }
 
 /** Whether `-e DIR` or a local package means a package and not one extension. */

@@ -5,6 +5,7 @@ import { AsyncSeriesHook } from "tapable";
 import { definePlugin, KernelError, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
 import { expandPath } from "../shared/paths.ts";
+import type { Place } from "../watching/contract.ts";
 import type { Branding, Settings } from "./contract.ts";
 import { readSettingsFile, type SettingsFile, writeSettingsKey } from "./file.ts";
 import { builtinDefaults, userOnly } from "./known-keys.ts";
@@ -24,7 +25,11 @@ const settings = definePlugin({
       group: "Resources",
     });
     // Read at start so that complaints about the files come before anything else happens.
-    kernel.hooks.start.tap({ name: "settings", stage: Stage.open }, () => service.open());
+    kernel.hooks.start.tap({ name: "settings", stage: Stage.open }, () => {
+      service.open();
+      const watching = kernel.tryService("watching")?.watch({ places: () => service.places(), changed: () => service.reload() });
+      if (watching) kernel.defer(() => watching.stop());
+    });
   },
 });
 
@@ -163,6 +168,12 @@ class SettingsService implements Settings {
     const changed = JSON.stringify([before.user?.values, before.project?.values]) !== JSON.stringify([user?.values, project?.values]);
     if (changed) await this.hooks.changed.promise();
     return changed;
+  }
+
+  /** The files that count. */
+  places(): Place[] {
+    const scopes = this.#projectCounts() ? (["user", "project"] as const) : (["user"] as const);
+    return scopes.map((scope) => ({ path: this.file(scope) }));
   }
 
   // ------------------------------------------------------------ inside

@@ -28,6 +28,12 @@ export function readContextFiles(agentDir: string, cwd: string, complain: Compla
   return [...files.values()];
 }
 
+/** The files that are read, or would be if they were there; not those of the root directory, where watching means to hear of all that happens. */
+export function contextPlaces(agentDir: string, cwd: string): string[] {
+  const directories = [agentDir, ...ancestors(cwd).filter((directory) => dirname(directory) !== directory)];
+  return directories.flatMap((directory) => NAMES.map((name) => join(directory, name)));
+}
+
 function contextFileIn(directory: string, complain: Complain): ContextFile | undefined {
   for (const name of NAMES) {
     const path = join(directory, name);

@@ -1,14 +1,16 @@
 /** What the model is told before everything else: who it is, its tools and rules, the project's instructions, skills, the working directory. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { definePlugin, messageOf, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
+import { definePlugin, messageOf, type PluginKernel, type PluginList, type RunDraft, Stage } from "../../core/index.ts";
 import type {} from "../session/contract.ts";
 import type {} from "../settings/contract.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
 import { expandPath } from "../shared/paths.ts";
 import { readTextFile } from "../shared/text-file.ts";
+import type { Skill } from "../skills/contract.ts";
 import type {} from "../tools/contract.ts";
-import { type ContextFile, readContextFiles } from "./context-files.ts";
+import type { Place } from "../watching/contract.ts";
+import { type ContextFile, contextPlaces, readContextFiles } from "./context-files.ts";
 import type { SystemPromptOptions, SystemPromptService } from "./contract.ts";
 import { render } from "./render.ts";
 
@@ -19,10 +21,12 @@ const systemPrompt = definePlugin({
     kernel.provide("systemPrompt", service);
     addFlags(kernel);
     kernel.hooks.systemPrompt.tap({ name: "system-prompt", stage: Stage.open }, (_, run) => {
-      const options = run?.systemPromptOptions ?? service.options();
+      const options = run?.systemPromptOptions ?? service.options(run);
       return render({ ...options, selectedTools: kernel.tryService("activeTools")?.offered() ?? options.selectedTools });
     });
     kernel.hooks.start.tap({ name: "system-prompt", stage: Stage.open }, () => {
+      const watching = kernel.tryService("watching")?.watch({ places: () => service.places(), changed: () => service.reload() });
+      if (watching) kernel.defer(() => watching.stop());
       const session = kernel.tryService("session");
       if (session) kernel.own(session.hooks).changed.tap({ name: "system-prompt", stage: Stage.open }, () => service.reload());
     });
@@ -45,15 +49,19 @@ class Prompt implements SystemPromptService {
   readonly #complain: Complain;
   /** read when first asked for, so that a start does not wait for it */
   #files: Files | undefined;
+  /** what a run began with: a prompt that changes between turns is not cached by the provider */
+  readonly #ofRuns = new WeakMap<RunDraft, Files & { skills: readonly Skill[] }>();
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
     this.#complain = complainer(kernel, "context files");
   }
 
-  options(): SystemPromptOptions {
+  options(run?: RunDraft): SystemPromptOptions {
     const kernel = this.#kernel;
-    const { cwd, customPrompt, appendSystemPrompt, contextFiles } = this.#current();
+    const current = (run && this.#ofRuns.get(run)) ?? { ...this.#current(), skills: kernel.registry("skills").all() };
+    if (run) this.#ofRuns.set(run, current);
+    const { cwd, customPrompt, appendSystemPrompt, contextFiles, skills } = current;
     const tools = kernel.registry("tools").all();
     const toolSnippets: Record<string, string> = {};
     const toolGuidelines: Record<string, string[]> = {};
@@ -71,7 +79,7 @@ class Prompt implements SystemPromptService {
       appendSystemPrompt,
       sections: {},
       contextFiles: contextFiles.map((file) => ({ ...file })),
-      skills: [...kernel.registry("skills").all()],
+      skills: [...skills],
     };
   }
 
@@ -81,6 +89,19 @@ class Prompt implements SystemPromptService {
 
   async reload(): Promise<void> {
     this.#files = undefined;
+  }
+
+  /** The files that count, or would if they were there. */
+  places(): Place[] {
+    const { options } = this.#kernel;
+    const settings = this.#kernel.tryService("settings");
+    if (!settings) return [];
+    const isTrusted = this.#kernel.tryService("trust")?.isTrusted() ?? false;
+    const own = isTrusted ? [settings.projectDir(), settings.agentDir()] : [settings.agentDir()];
+    const given = [options["system-prompt"] ?? [], options["append-system-prompt"] ?? []].flat();
+    const named = given.map((text) => expandPath(text, settings.cwd(), settings.home())).filter((path) => isFile(path));
+    const context = options["no-context-files"] ? [] : contextPlaces(settings.agentDir(), settings.cwd());
+    return [...own.flatMap((directory) => [join(directory, "SYSTEM.md"), join(directory, "APPEND_SYSTEM.md")]), ...named, ...context].map((path) => ({ path }));
   }
 
   #current(): Files {
@@ -124,13 +145,22 @@ class Prompt implements SystemPromptService {
 
   /** A switch's value is a text, unless a file of that name exists. */
   #textOrFile(value: string, cwd: string): string {
+    const path = expandPath(value, cwd, this.#kernel.tryService("settings")?.home() ?? "");
+    if (value === "" || !isFile(path)) return value;
     try {
-      const path = expandPath(value, cwd, this.#kernel.tryService("settings")?.home() ?? "");
-      if (value !== "" && statSync(path).isFile()) return readTextFile(path);
+      return readTextFile(path);
     } catch {
-      // no such file, or a text too long to be a name
+      return value;
     }
-    return value;
+  }
+}
+
+/** False also for a text that is too long to be a name. */
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
   }
 }
 

@@ -19,9 +19,10 @@ import { active } from "../../plugins/tools/active.ts";
 import { bash } from "../../plugins/tools/bash.ts";
 import { read } from "../../plugins/tools/read.ts";
 import trust from "../../plugins/trust/index.ts";
+import watching from "../../plugins/watching/index.ts";
 
 const minimal: PluginList = [
-  [faults, settings, trust, resources, loader],
+  [faults, settings, watching, trust, resources, loader],
   [session, models, offline, scripted],
   [read, bash, active, systemPrompt],
   [slashCommands, extensions],

@@ -34,11 +34,13 @@ import todos from "../../plugins/todos/index.ts";
 import tools from "../../plugins/tools/index.ts";
 import trust from "../../plugins/trust/index.ts";
 import userBash from "../../plugins/user-bash/index.ts";
+import watching from "../../plugins/watching/index.ts";
 
 const pi: PluginList = [
   // places and configuration
   faults,
   settings,
+  watching,
   // before all that may ask the client something while the agent starts
   dialects,
   rpc,

@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { Kernel, messageOf, type Options } from "../../core/index.ts";
 import packages from "../../plugins/packages/index.ts";
-import type { FilesOptions, ResourceKind } from "../../plugins/resources/contract.ts";
+import type { FilesOptions, ResourceKind, Resources } from "../../plugins/resources/contract.ts";
 import resources from "../../plugins/resources/index.ts";
 import settings from "../../plugins/settings/index.ts";
 import trust from "../../plugins/trust/index.ts";
@@ -146,20 +146,21 @@ test("the order of places, with provenance; the first of a real path stays", asy
   ]);
   const off = await open({ extension: ["cli.ts"], "no-extensions": true });
   expect(await off.list("extensions")).toEqual(["work/cli.ts"]);
-  expect(off.service.roots("extensions")).toEqual([join(root, "work/cli.ts"), join(root, "work/cli.ts/extensions")]);
+  expect(paths(off.service)).toEqual([join(root, "work/cli.ts"), join(root, "work/cli.ts/package.json"), join(root, "work/cli.ts/extensions")]);
   const untrusted = await open({ approve: false });
   expect(await untrusted.list("extensions")).not.toContain("work/listed.ts");
-  expect(untrusted.service.roots("extensions")).not.toContain(join(root, "work/.pi/settings.json"));
+  expect(paths(untrusted.service)).not.toContain(join(root, "work/.pi/extensions"));
 });
 
-test("roots name settings, places and packages, also those that do not exist yet", async () => {
+const paths = (service: Resources) => service.places("extensions").map(({ path }) => path);
+
+test("places are those of settings, directories and packages, also what does not exist yet", async () => {
   const { root, agent, open } = world({ "home/.pi/agent/settings.json": { extensions: ["x.ts"], packages: ["~/p"] }, "home/p/extensions/e.ts": "" });
   const { service, list } = await open();
   await list("extensions");
-  expect(service.roots("extensions")).toEqual([
-    join(root, "work/.pi/settings.json"),
+  expect(paths(service)).toEqual([
+    join(root, "home/p/extensions/e.ts"),
     join(root, "work/.pi/extensions"),
-    join(agent, "settings.json"),
     join(agent, "extensions"),
     join(agent, "x.ts"),
     join(root, "home/p/package.json"),

@@ -1,0 +1,35 @@
+/** Notices changes of files while the agent runs, for all features that read some. */
+import { definePlugin, type PluginList, Stage } from "../../core/index.ts";
+import type {} from "../settings/contract.ts";
+import { WatchingService } from "./service.ts";
+
+/** The first answers are out by then: a start does not wait for watchers. */
+const BEGIN_AFTER_MS = 200;
+
+const watching = definePlugin({
+  name: "watching",
+  apply(kernel) {
+    const service = new WatchingService((error) => kernel.fault({ during: "reload", error }));
+    kernel.provide("watching", service);
+    kernel.registry("flags").add({
+      name: "no-hot-reload",
+      type: "boolean",
+      group: "Resources",
+      description: "Do not notice changes of extensions, templates, skills, context files and settings",
+    });
+    kernel.hooks.start.tap({ name: "watching", stage: Stage.open }, () => service.note());
+    kernel.hooks.start.tap({ name: "watching", stage: Stage.listen }, () => {
+      const name = kernel.options.mode ?? "rpc";
+      const mode = kernel.registry("transports").get(name)?.mode ?? name;
+      const isOff = (mode !== "rpc" && mode !== "tui") || kernel.options["no-hot-reload"];
+      if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
+      const timer = setTimeout(() => service.begin(), BEGIN_AFTER_MS);
+      timer.unref();
+      kernel.defer(() => clearTimeout(timer));
+    });
+    kernel.hooks.stop.tap({ name: "watching", stage: Stage.open }, () => service.end());
+    return () => service.end();
+  },
+});
+
+export default [watching] satisfies PluginList;
