@@ -2,6 +2,9 @@
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 
+/** How long the end of a body may take after its last word. */
+const GRACE_MS = 50;
+
 /** What was asked; the body is complete. */
 export interface Sent {
   url: string;
@@ -90,14 +93,19 @@ async function* readable(stream: Readable): AsyncGenerator<Uint8Array> {
     if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
     throw new Error("terminated: the server closed the connection before the answer was complete", { cause: error });
   } finally {
-    if (!isOver) leave(stream);
+    if (!isOver) await leave(stream);
   }
 }
 
-/** Often only the end of the body is missing: then the connection can be used again. */
-function leave(stream: Readable): void {
-  const timer = setTimeout(() => stream.destroy(), 1000).unref();
-  stream.on("error", () => {});
-  stream.on("close", () => clearTimeout(timer));
+/** Nearly always only the end of the body is missing: then the connection serves the next request too. */
+async function leave(stream: Readable): Promise<void> {
+  if (stream.destroyed) return;
+  const ended = new Promise<void>((resolve) => {
+    stream.on("close", resolve);
+    stream.on("error", () => {});
+  });
+  const timer = setTimeout(() => stream.destroy(), GRACE_MS);
   stream.resume();
+  await ended;
+  clearTimeout(timer);
 }

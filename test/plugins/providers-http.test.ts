@@ -1,0 +1,125 @@
+/** The way to a model's server over real sockets: connections that are kept, closed, redirected or compressed, and floods of deltas. */
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { expect, onTestFinished, test } from "vitest";
+import { setUp } from "../helpers/model-server/agent.ts";
+
+const wire = "openai-completions";
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: "c1", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+const answer = (...texts: string[]) => [...texts.map((content) => chunk({ content })), chunk({}, "stop"), "data: [DONE]\n\n"].join("");
+
+/** A server that answers with `listen` and counts its connections. */
+async function serve(listen: RequestListener): Promise<{ baseUrl: string; server: Server; sockets: Socket[] }> {
+  const server = createServer(listen);
+  const sockets: Socket[] = [];
+  server.on("connection", (socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, server, sockets };
+}
+
+const events = { "content-type": "text/event-stream" };
+
+test("a connection serves one request after the other", async () => {
+  const { baseUrl, sockets } = await serve((_, response) => void response.writeHead(200, events).end(answer("Hi")));
+  const { ask } = await setUp();
+  for (let turn = 0; turn < 5; turn++) expect((await ask(wire, { model: { baseUrl } })).message.stopReason).toBe("stop");
+  expect(sockets).toHaveLength(1);
+});
+
+test("a kept connection that the server closed is replaced without a word", async () => {
+  let count = 0;
+  const { baseUrl, sockets } = await serve((request, response) => {
+    // The second request comes over the connection of the first, which is closed at that moment.
+    if (++count === 2) return void request.socket.destroy();
+    response.writeHead(200, events).end(answer("Hi"));
+  });
+  const { ask } = await setUp();
+  await ask(wire, { model: { baseUrl } });
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "stop", content: [{ text: "Hi" }] });
+  expect(sockets).toHaveLength(2);
+});
+
+test("a server that closes a fresh connection is not asked twice", async () => {
+  let count = 0;
+  const { baseUrl } = await serve((request) => {
+    count++;
+    request.socket.destroy();
+  });
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({
+    stopReason: "error",
+    errorMessage: expect.stringMatching(/connection error.*socket hang up/i),
+  });
+  expect(count).toBe(1);
+});
+
+test("an answer whose server keeps the connection open after the last word is over with the last word", async () => {
+  const { baseUrl } = await serve((_, response) => void response.writeHead(200, events).write(answer("Hi")));
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "stop", content: [{ text: "Hi" }] });
+});
+
+test("a compressed answer is read, and a compressed refusal too", async () => {
+  const { baseUrl } = await serve((request, response) => {
+    const isRefused = request.url?.includes("refused");
+    response.writeHead(isRefused ? 429 : 200, { ...(isRefused ? { "content-type": "application/json" } : events), "content-encoding": "gzip" });
+    response.end(gzipSync(isRefused ? '{"error":{"message":"Slow down"}}' : answer("Grü", "ße")));
+  });
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message.content).toMatchObject([{ text: "Grüße" }]);
+  const refused = await ask(wire, { model: { baseUrl: `${baseUrl}/refused` } });
+  expect(refused.message.errorMessage).toBe('429 {"error":{"message":"Slow down"}}');
+});
+
+test("a redirect is followed", async () => {
+  const { baseUrl } = await serve((request, response) => {
+    if (request.url?.startsWith("/v1")) return void response.writeHead(307, { location: "/v2/chat/completions" }).end();
+    let body = "";
+    request.on("data", (data) => {
+      body += data;
+    });
+    request.on("end", () => response.writeHead(200, events).end(answer(JSON.parse(body).stream ? "moved" : "lost")));
+  });
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message.content).toMatchObject([{ text: "moved" }]);
+});
+
+test("whoever replaces fetch sees the requests", async () => {
+  const { baseUrl } = await serve((_, response) => void response.writeHead(200, events).end(answer("Hi")));
+  const { ask } = await setUp();
+  const fetch = globalThis.fetch;
+  const seen: string[] = [];
+  globalThis.fetch = (url, init) => {
+    seen.push(`${init?.method} ${url}`);
+    return fetch(url, init);
+  };
+  onTestFinished(() => {
+    globalThis.fetch = fetch;
+  });
+  expect((await ask(wire, { model: { baseUrl } })).message.content).toMatchObject([{ text: "Hi" }]);
+  expect(seen).toEqual([`POST ${baseUrl}/chat/completions`]);
+});
+
+test("few deltas that come together are shown one by one, a flood is not, and no character is lost", async () => {
+  const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index} `);
+  const { baseUrl } = await serve((request, response) => {
+    response.writeHead(200, events).end(answer(...words(request.url?.includes("flood") ? 5000 : 10)));
+  });
+  const { ask } = await setUp();
+  const deltasOf = async (url: string) => {
+    const { events: all, message } = await ask(wire, { model: { baseUrl: url } });
+    const deltas = all.flatMap((event) => (event.type === "text_delta" ? [event.delta] : []));
+    expect(message.content).toMatchObject([{ text: deltas.join("") }]);
+    return deltas;
+  };
+  expect(await deltasOf(baseUrl)).toEqual(words(10));
+  const flood = await deltasOf(`${baseUrl}/flood`);
+  expect(flood.join("")).toBe(words(5000).join(""));
+  expect(flood.length).toBeLessThan(2500);
+});
