@@ -71,6 +71,8 @@ export interface ModelRequest {
   headers?: Record<string, string>;
   /** Plugins may replace the payload right before it is sent. */
   onPayload(payload: unknown): Promise<unknown>;
+  /** nobody wants to see the payload: `onPayload` answers what it is given, untouched */
+  isUnseen?: boolean;
   /** Plugins may change headers (null deletes one). */
   onHeaders(headers: Record<string, string | null>): Promise<void>;
   onResponse(response: { status: number; headers: Record<string, string> }): Promise<void>;

@@ -134,16 +134,16 @@ function expectation(schema: Schema): string {
 
 /** Checks a tool's arguments after gentle conversion; answers what `execute` gets. Throws a text the model can act on. */
 export async function validateArguments(tool: { name: string; parameters: unknown }, raw: unknown): Promise<Record<string, unknown>> {
-  const { Errors } = await import("typebox/value");
+  const { Check, Errors } = await import("typebox/value");
   const schema = tool.parameters as Schema;
   const value = coerce(schema, structuredClone(raw)) as Record<string, unknown>;
   let problems: { instancePath: string; message: string }[];
   try {
+    if (Check(schema as never, value)) return value;
     problems = [...Errors(schema as never, value)] as { instancePath: string; message: string }[];
   } catch (error) {
     throw new Error(`The parameter schema of tool "${tool.name}" is not usable: ${messageOf(error)}`);
   }
-  if (problems.length === 0) return value;
   const lines = problems.slice(0, 20).map(({ instancePath, message }) => ` - ${instancePath.replace(/^\//, "").replaceAll("/", ".") || "root"}: ${message}`);
   throw new Error(`Validation failed for tool "${tool.name}":\n${lines.join("\n")}\n\nReceived arguments:\n${JSON.stringify(raw, null, 2)}`);
 }

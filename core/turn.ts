@@ -83,6 +83,7 @@ export async function* streamModel(kernel: Kernel, given: StreamRequest): AsyncG
     tools: [],
     signal: new AbortController().signal,
     sessionId: "",
+    isUnseen: !given.onPayload && !isTapped(hooks.request),
     onPayload: async (payload) => (isTapped(hooks.request) ? await hooks.request.promise(payload, model) : payload),
     onHeaders: async (headers) => {
       if (isTapped(hooks.headers)) await hooks.headers.promise(headers, model);

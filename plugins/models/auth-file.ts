@@ -1,5 +1,5 @@
 /** auth.json: stored credentials, read when asked for, written under a lock and readable by their owner only. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { messageOf } from "../../core/index.ts";
 import { type LockPatience, replaceFile, withFileLock } from "../shared/locked-file.ts";
 import type { Credential } from "./contract.ts";
@@ -90,7 +90,8 @@ export class CredentialFile {
 
 function readText(path: string): string | undefined {
   try {
-    return readFileSync(path, "utf8");
+    // Mostly there is none, and a failed read costs far more than a look.
+    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
   } catch {
     return undefined;
   }

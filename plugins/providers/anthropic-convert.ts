@@ -2,6 +2,7 @@
 import type { Anthropic as Sdk } from "@anthropic-ai/sdk";
 import type { AssistantContent, AssistantMessage, LlmMessage, ModelRequest, ToolResultMessage, UserContent } from "../../core/index.ts";
 import type { Environment } from "./shared/environment.ts";
+import { Memory } from "./shared/memory.ts";
 import { effortOf } from "./shared/thinking.ts";
 
 type Payload = Sdk.Messages.MessageCreateParamsStreaming;
@@ -75,24 +76,24 @@ function isBegunWithoutThinking(messages: readonly LlmMessage[]): boolean {
   return first !== undefined && first.content[0]?.type !== "thinking";
 }
 
+const messagesOf = new Memory<LlmMessage, Message>();
+
 /** The results of one answer are one message; all else keeps its own. */
 function toMessages(messages: readonly LlmMessage[]): Message[] {
   const result: Message[] = [];
-  let results: Message | undefined;
-  for (const message of messages) {
-    if (message.role === "toolResult") {
-      if (!results) {
-        results = { role: "user", content: [] };
-        result.push(results);
-      }
-      results.content.push(toResult(message));
-      continue;
-    }
-    results = undefined;
-    if (message.role === "user") result.push({ role: "user", content: toContent(message.content as UserContent[]) });
-    else result.push({ role: "assistant", content: message.content.map(toBlock) });
+  for (const [index, message] of messages.entries()) {
+    const isFurther = message.role === "toolResult" && messages[index - 1]?.role === "toolResult";
+    const made = messagesOf.of(message, "", () => toMessage(message));
+    if (!isFurther) result.push(made);
+    else result.push({ role: "user", content: [...(result.pop()?.content ?? []), ...made.content] });
   }
   return result;
+}
+
+function toMessage(message: LlmMessage): Message {
+  if (message.role === "toolResult") return { role: "user", content: [toResult(message)] };
+  if (message.role === "user") return { role: "user", content: toContent(message.content as UserContent[]) };
+  return { role: "assistant", content: message.content.map(toBlock) };
 }
 
 function toBlock(block: AssistantContent): Sdk.Messages.ContentBlockParam {
@@ -118,8 +119,10 @@ function toContent(content: readonly UserContent[]): (Sdk.Messages.TextBlockPara
 
 /** Marks the two newest messages from the user's side: the newer writes the cache, the older finds what the request before wrote. */
 function markEnds(messages: Message[], mark: Mark): void {
-  for (const message of messages.filter(({ role }) => role === "user").slice(-2)) {
-    const last = message.content.at(-1);
-    if (last) message.content[message.content.length - 1] = { ...(last as Sdk.Messages.TextBlockParam), cache_control: mark };
+  const ofUser = [...messages.entries()].filter(([, { role }]) => role === "user");
+  for (const [index, message] of ofUser.slice(-2)) {
+    const content = [...message.content] as Sdk.Messages.ContentBlockParam[];
+    const last = content.pop() as Sdk.Messages.TextBlockParam | undefined;
+    if (last) messages[index] = { role: "user", content: [...content, { ...last, cache_control: mark }] };
   }
 }

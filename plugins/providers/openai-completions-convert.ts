@@ -1,8 +1,19 @@
 /** A request in the words of chat completions. */
 import type { OpenAI as Sdk } from "openai";
-import { type AssistantMessage, type ModelRequest, type TextContent, type ThinkingContent, type ToolCall, textOf, type UserContent } from "../../core/index.ts";
+import {
+  type AssistantMessage,
+  type ModelRequest,
+  type TextContent,
+  type ThinkingContent,
+  type ToolCall,
+  type ToolResultMessage,
+  type ToolSpec,
+  textOf,
+  type UserContent,
+} from "../../core/index.ts";
 import { type Compat, compatOf } from "./shared/compat.ts";
 import type { Environment } from "./shared/environment.ts";
+import { Memory } from "./shared/memory.ts";
 import { effortOf } from "./shared/thinking.ts";
 import type { Limits } from "./shared/transform.ts";
 
@@ -26,10 +37,7 @@ export function completionsPayload(request: ModelRequest, environment: Environme
     model: model.id,
     messages,
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, parameters }) => ({
-        type: "function" as const,
-        function: { name, description, parameters: parameters as Record<string, unknown>, ...(compat.supportsStrictMode && { strict: false }) },
-      })),
+      tools: tools.map((tool) => functions.of(tool, `${compat.supportsStrictMode}`, () => toFunction(tool, compat))),
     }),
     ...(compat.supportsStore && { store: false }),
     ...(maxTokens !== undefined && { [compat.maxTokensField]: maxTokens }),
@@ -40,6 +48,10 @@ export function completionsPayload(request: ModelRequest, environment: Environme
     ...(compat.supportsUsageInStreaming && { stream_options: { include_usage: true } }),
     stream: true,
   };
+}
+
+function toFunction({ name, description, parameters }: ToolSpec, { supportsStrictMode }: Compat): Sdk.Chat.ChatCompletionFunctionTool {
+  return { type: "function", function: { name, description, parameters: parameters as Record<string, unknown>, ...(supportsStrictMode && { strict: false }) } };
 }
 
 /** Servers that add the room for the answer to the prompt would refuse long prompts: where it is half the window, they decide. */
@@ -61,7 +73,12 @@ function thinkingFields({ model, thinkingLevel }: ModelRequest, { thinkingFormat
   return words;
 }
 
+const answers = new Memory<AssistantMessage, Message>();
+const results = new Memory<ToolResultMessage, Message>();
+const functions = new Memory<ToolSpec, Sdk.Chat.ChatCompletionFunctionTool>();
+
 function toMessages({ model, systemPrompt, messages }: ModelRequest, compat: Compat): Message[] {
+  const { requiresToolResultName, requiresThinkingAsText } = compat;
   const result: Message[] = [];
   if (systemPrompt) result.push({ role: model.reasoning && compat.supportsDeveloperRole ? "developer" : "system", content: systemPrompt });
   /** images of the results before, which only a user may show */
@@ -76,18 +93,12 @@ function toMessages({ model, systemPrompt, messages }: ModelRequest, compat: Com
   let last: string | undefined;
   for (const message of messages) {
     if (message.role === "toolResult") {
-      const text = textOf(message.content, "\n");
-      result.push({
-        role: "tool",
-        tool_call_id: message.toolCallId,
-        content: text || "(see the image below)",
-        ...(compat.requiresToolResultName && { name: message.toolName }),
-      });
-      images.push(...message.content.filter(({ type }) => type === "image").map(toPart));
+      result.push(results.of(message, `${requiresToolResultName}`, () => toResult(message, compat)));
+      for (const block of message.content) if (block.type === "image") images.push(toPart(block));
     } else {
       const hadImages = images.length > 0;
       showImages();
-      if (message.role === "assistant") result.push(toAssistant(message, compat));
+      if (message.role === "assistant") result.push(answers.of(message, `${requiresThinkingAsText}`, () => toAssistant(message, compat)));
       else {
         if (compat.requiresAssistantAfterToolResult && last === "toolResult" && !hadImages) result.push({ role: "assistant", content: "I have the results." });
         result.push({ role: "user", content: toContent(message.content as UserContent[]) });
@@ -106,6 +117,11 @@ function toContent(content: readonly UserContent[]): string | Part[] {
 function toPart(block: UserContent): Part {
   if (block.type === "text") return { type: "text", text: block.text };
   return { type: "image_url", image_url: { url: `data:${block.mimeType};base64,${block.data}` } };
+}
+
+function toResult({ toolCallId, toolName, content }: ToolResultMessage, compat: Compat): Message {
+  const text = textOf(content, "\n") || "(see the image below)";
+  return { role: "tool", tool_call_id: toolCallId, content: text, ...(compat.requiresToolResultName && { name: toolName }) };
 }
 
 function toAssistant({ content }: AssistantMessage, compat: Compat): Message {
@@ -150,13 +166,16 @@ function parsed(text: string): unknown {
 
 /** Anthropic's cache marks, for servers that pass them on: the system prompt and the two newest messages of the user's side. */
 function markEnds(messages: Message[]): void {
+  const places = messages.map((_, index) => index);
+  const roleAt = (index: number) => messages[index]?.role;
   const marked = [
-    ...messages.filter(({ role }) => role === "system").slice(0, 1),
-    ...messages.filter(({ role }) => role === "user" || role === "tool").slice(-2),
+    ...places.filter((index) => roleAt(index) === "system").slice(0, 1),
+    ...places.filter((index) => roleAt(index) === "user" || roleAt(index) === "tool").slice(-2),
   ];
-  for (const message of marked) {
+  for (const index of marked) {
+    const message = messages[index] as Message;
     const parts: Part[] = typeof message.content === "string" ? [{ type: "text", text: message.content }] : ([...(message.content ?? [])] as Part[]);
     const last = parts.pop();
-    if (last) message.content = [...parts, { ...last, ...{ cache_control: { type: "ephemeral" } } }] as never;
+    if (last) messages[index] = { ...message, content: [...parts, { ...last, ...{ cache_control: { type: "ephemeral" } } }] } as Message;
   }
 }

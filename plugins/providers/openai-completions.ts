@@ -6,7 +6,7 @@ import { CompletionsReader } from "./openai-completions-read.ts";
 import { compatOf } from "./shared/compat.ts";
 import type { Environment } from "./shared/environment.ts";
 import { exchange, type WireApi } from "./shared/exchange.ts";
-import { deploymentOf, keyHeaders, openaiClient } from "./shared/openai-client.ts";
+import { keyHeaders, postOpenai } from "./shared/openai-client.ts";
 
 type Payload = Sdk.Chat.ChatCompletionCreateParamsStreaming;
 type Chunk = Sdk.Chat.ChatCompletionChunk;
@@ -19,11 +19,7 @@ const api: WireApi<Payload, Chunk> = {
   limits: (model) => ({ callIds: callIdsOf(compatOf(model, model.baseUrl)) }),
   payload: completionsPayload,
   headers: ({ model }, { auth, baseUrl }) => keyHeaders(model, auth, baseUrl),
-  async send(payload, address, { model }, environment) {
-    const client = await openaiClient(model, address, environment);
-    const body = { ...payload, model: deploymentOf(payload.model, model, environment) };
-    await client.chat.completions.create(body, { signal: address.signal }).asResponse();
-  },
+  send: (payload, address, { model }, environment) => postOpenai("/chat/completions", payload, address, model, environment),
   failure: (chunk) => (chunk as { error?: unknown }).error,
   reader: (draft) => new CompletionsReader(draft),
 };

@@ -1,8 +1,9 @@
 /** A request in the words of the Responses API. Nothing is stored at the provider: thinking goes back in its encrypted form. */
 import type { OpenAI as Sdk } from "openai";
-import { type AssistantContent, type ModelRequest, textOf, type UserContent } from "../../core/index.ts";
+import { type AssistantContent, type LlmMessage, type ModelRequest, type ToolSpec, textOf, type UserContent } from "../../core/index.ts";
 import { compatOf } from "./shared/compat.ts";
 import type { Environment } from "./shared/environment.ts";
+import { Memory } from "./shared/memory.ts";
 import { effortOf } from "./shared/thinking.ts";
 
 type Payload = Sdk.Responses.ResponseCreateParamsStreaming;
@@ -27,21 +28,8 @@ export function responsesPayload(request: ModelRequest, environment: Environment
     ...model.samplingParams,
     model: model.id,
     ...(systemPrompt && { instructions: systemPrompt }),
-    input: request.messages.flatMap((message): Item[] => {
-      if (message.role === "user") return [{ role: "user", content: toContent(message.content as UserContent[]) }];
-      if (message.role === "assistant") return message.content.flatMap(toItems);
-      const output = message.content.every(({ type }) => type === "text") ? textOf(message.content, "\n") : toContent(message.content);
-      return [{ type: "function_call_output", call_id: message.toolCallId, output }];
-    }),
-    ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, parameters }) => ({
-        type: "function" as const,
-        name,
-        description,
-        parameters: parameters as Record<string, unknown>,
-        strict: false,
-      })),
-    }),
+    input: request.messages.flatMap((message) => items.of(message, "", () => toInput(message))),
+    ...(tools.length > 0 && { tools: tools.map((tool) => functions.of(tool, "", () => toFunction(tool))) }),
     ...(effort && { reasoning: { effort: effort as Sdk.ReasoningEffort, ...(request.thinkingLevel !== "off" && { summary: "auto" as const }) } }),
     ...(model.reasoning && { include: ["reasoning.encrypted_content" as const] }),
     ...(request.maxTokens !== undefined && { max_output_tokens: Math.max(SMALLEST_OUTPUT, Math.min(request.maxTokens, model.maxTokens || request.maxTokens)) }),
@@ -51,6 +39,20 @@ export function responsesPayload(request: ModelRequest, environment: Environment
     store: false,
     stream: true,
   };
+}
+
+const items = new Memory<LlmMessage, Item[]>();
+const functions = new Memory<ToolSpec, Sdk.Responses.FunctionTool>();
+
+function toInput(message: LlmMessage): Item[] {
+  if (message.role === "user") return [{ role: "user", content: toContent(message.content as UserContent[]) }];
+  if (message.role === "assistant") return message.content.flatMap(toItems);
+  const output = message.content.every(({ type }) => type === "text") ? textOf(message.content, "\n") : toContent(message.content);
+  return [{ type: "function_call_output", call_id: message.toolCallId, output }];
+}
+
+function toFunction({ name, description, parameters }: ToolSpec): Sdk.Responses.FunctionTool {
+  return { type: "function", name, description, parameters: parameters as Record<string, unknown>, strict: false };
 }
 
 function toContent(content: readonly UserContent[]): (Sdk.Responses.ResponseInputText | Sdk.Responses.ResponseInputImage)[] {

@@ -5,7 +5,7 @@ import { callIds, responsesPayload } from "./openai-responses-convert.ts";
 import { ResponsesReader } from "./openai-responses-read.ts";
 import type { Environment } from "./shared/environment.ts";
 import { exchange, type WireApi } from "./shared/exchange.ts";
-import { deploymentOf, keyHeaders, openaiClient } from "./shared/openai-client.ts";
+import { keyHeaders, postOpenai } from "./shared/openai-client.ts";
 
 type Payload = Sdk.Responses.ResponseCreateParamsStreaming;
 type Chunk = Sdk.Responses.ResponseStreamEvent;
@@ -18,10 +18,7 @@ const api: WireApi<Payload, Chunk> = {
   limits: () => ({ callIds }),
   payload: responsesPayload,
   headers: ({ model }, { auth, baseUrl }) => keyHeaders(model, auth, baseUrl),
-  async send(payload, address, { model }, environment) {
-    const client = await openaiClient(model, address, environment);
-    await client.responses.create({ ...payload, model: deploymentOf(String(payload.model), model, environment) }, { signal: address.signal }).asResponse();
-  },
+  send: (payload, address, { model }, environment) => postOpenai("/responses", payload, address, model, environment),
   failure: (chunk) => (chunk as { error?: unknown }).error,
   reader: (draft) => new ResponsesReader(draft),
 };

@@ -135,16 +135,17 @@ function tellsSize(message: AgentMessage | undefined): message is AssistantMessa
 
 /** The tokens of a context: the last count of the provider and an estimate of what followed. A count from before an edit or a compaction is not trusted. */
 export function estimateContextTokens(entries: readonly SessionEntry[]): number {
-  const messages = contextMessages(entries);
   const start = afterCompaction(entries);
   let tokens = 0;
+  // From the end: what an edit changes lies before it, so up to the last edit entries are what they say.
   for (let index = entries.length - 1; index >= start; index--) {
-    const message = messages[index];
-    if (entries[index]?.type === "context_edit") break;
+    const entry = entries[index] as SessionEntry;
+    if (entry.type === "context_edit") break;
+    const message = entryMessage(entry);
     if (tellsSize(message)) return tokens + calculateContextTokens(message.usage);
     if (message) tokens += estimateTokens(message);
   }
-  return messages.reduce((sum, message) => sum + (message ? estimateTokens(message) : 0), 0);
+  return contextMessages(entries).reduce((sum, message) => sum + (message ? estimateTokens(message) : 0), 0);
 }
 
 /** Whether a compaction is the newest thing known about the size: nothing has been answered since. */

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
-import { setUp } from "../helpers/model-server/agent.ts";
+import { readTool, setUp, user, wires } from "../helpers/model-server/agent.ts";
 
 const wire = "openai-completions";
 const chunk = (delta: object, finish: string | null = null) =>
@@ -87,7 +87,7 @@ test("a redirect is followed", async () => {
     request.on("end", () => response.writeHead(200, events).end(answer(JSON.parse(body).stream ? "moved" : "lost")));
   });
   const { ask } = await setUp();
-  expect((await ask(wire, { model: { baseUrl } })).message.content).toMatchObject([{ text: "moved" }]);
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "stop", content: [{ text: "moved" }] });
 });
 
 test("whoever replaces fetch sees the requests", async () => {
@@ -96,14 +96,14 @@ test("whoever replaces fetch sees the requests", async () => {
   const fetch = globalThis.fetch;
   const seen: string[] = [];
   globalThis.fetch = (url, init) => {
-    seen.push(`${init?.method} ${url}`);
+    seen.push(`${init?.method} ${url} ${JSON.parse(init?.body as string).stream}`);
     return fetch(url, init);
   };
   onTestFinished(() => {
     globalThis.fetch = fetch;
   });
   expect((await ask(wire, { model: { baseUrl } })).message.content).toMatchObject([{ text: "Hi" }]);
-  expect(seen).toEqual([`POST ${baseUrl}/chat/completions`]);
+  expect(seen).toEqual([`POST ${baseUrl}/chat/completions true`]);
 });
 
 test("few deltas that come together are shown one by one, a flood is not, and no character is lost", async () => {
@@ -123,3 +123,20 @@ test("few deltas that come together are shown one by one, a flood is not, and no
   expect(flood.join("")).toBe(words(5000).join(""));
   expect(flood.length).toBeLessThan(2500);
 });
+
+test.each(wires)("%s: what a plugin does to one payload is not in the next", async (api) => {
+  const { ask, server } = await setUp(["one", "two", "three"]);
+  const messages = [user("first"), user("second")];
+  await ask(api, { messages, tools: [readTool] });
+  await ask(api, { messages, tools: [readTool], onPayload: async (payload) => spoiled(payload as Record<string, unknown>) });
+  await ask(api, { messages, tools: [readTool] });
+  const [before, spoilt, after] = server.requests.map(({ raw }) => raw);
+  expect(spoilt).toContain("spoiled");
+  expect(after).toBe(before);
+});
+
+/** Changes all that a payload lists, in place. */
+function spoiled(payload: Record<string, unknown>): object {
+  for (const list of Object.values(payload).filter(Array.isArray)) for (const item of list) Object.assign(item as object, { spoiled: true });
+  return payload;
+}

@@ -6,6 +6,7 @@ import { Draft } from "../../shared/draft.ts";
 import { hideSecrets } from "../../shared/secrets.ts";
 import type { Environment } from "./environment.ts";
 import { errorText, refusalText } from "./failures.ts";
+import { freshJson, rememberedJson } from "./memory.ts";
 import type { Connection } from "./network.ts";
 import { EventReader } from "./sse.ts";
 import { cleanText, type Limits, prepareMessages } from "./transform.ts";
@@ -29,19 +30,20 @@ export interface Reader<Chunk> {
 
 /** What a client of an SDK is made from. */
 export interface Address {
-  auth: Auth;
   baseUrl: string;
   headers: Record<string, string | null>;
+  /** how the payload becomes bytes */
+  json(payload: object): Buffer;
   fetch: typeof fetch;
   signal: AbortSignal;
 }
 
-export interface WireApi<Payload, Chunk> {
+export interface WireApi<Payload extends object, Chunk> {
   /** what conversations must look like */
   limits(model: Model): Limits;
   payload(request: ModelRequest, environment: Environment): Payload;
   /** headers of its own, which everybody else's win over */
-  headers?(request: ModelRequest, address: Pick<Address, "auth" | "baseUrl">): Record<string, string | null>;
+  headers?(request: ModelRequest, place: { auth: Auth; baseUrl: string }): Record<string, string | null>;
   /** Reads its SDK and sends the payload; the answer's body is read from the connection behind `address.fetch`. */
   send(payload: Payload, address: Address, request: ModelRequest, environment: Environment): Promise<unknown>;
   /** The server's words, if a chunk says that it failed in the middle of its answer. */
@@ -49,7 +51,7 @@ export interface WireApi<Payload, Chunk> {
   reader(draft: Draft, request: ModelRequest): Reader<Chunk>;
 }
 
-export async function* exchange<Payload, Chunk>(
+export async function* exchange<Payload extends object, Chunk>(
   api: WireApi<Payload, Chunk>,
   given: ModelRequest,
   environment: Environment,
@@ -77,10 +79,11 @@ export async function* exchange<Payload, Chunk>(
     const limits = { ...api.limits(given.model), blockImages: environment.blockImages };
     const model = { ...given.model, baseUrl };
     const request = { ...given, model, systemPrompt: cleanText(given.systemPrompt), messages: prepareMessages(given.messages, model, limits) };
-    const payload = (await given.onPayload(api.payload(request, environment))) as Payload;
+    const payload = await seen(api.payload(request, environment), given);
     given.signal.throwIfAborted();
     connection = await environment.network.connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
-    await api.send(payload, { auth, baseUrl, headers, fetch: connection.fetch, signal: given.signal }, request, environment);
+    const json = given.isUnseen ? rememberedJson : freshJson;
+    await api.send(payload, { baseUrl, headers, json, fetch: connection.fetch, signal: given.signal }, request, environment);
     const events = new EventReader();
     let isOver = false;
     for await (const bytes of connection.pieces()) {
@@ -115,6 +118,11 @@ export async function* exchange<Payload, Chunk>(
   } finally {
     connection?.close();
   }
+}
+
+/** The payload as plugins want it. They get one of their own: parts of ours are used again in the next request. */
+async function seen<Payload extends object>(payload: Payload, { isUnseen, onPayload }: ModelRequest): Promise<Payload> {
+  return isUnseen ? payload : ((await onPayload(JSON.parse(JSON.stringify(payload)))) as Payload);
 }
 
 /** The server said in its stream that it failed. */

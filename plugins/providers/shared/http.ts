@@ -10,7 +10,7 @@ export interface Sent {
   url: string;
   method: string;
   headers: Record<string, string>;
-  body: string | undefined;
+  body: Uint8Array | undefined;
   signal: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export class HttpClient {
       agent = new library.Agent({ keepAlive: true });
       this.#agents.set(isSecure ? "https" : "http", agent);
     }
-    const body = sent.body === undefined ? undefined : Buffer.from(sent.body);
+    const { body } = sent;
     const headers = body ? { ...sent.headers, "content-length": String(body.length) } : sent.headers;
     const open = () => library.request(sent.url, { method: sent.method, headers, agent, signal: sent.signal });
     const response = await answered(open(), body).catch((error: FailedRequest) => {
@@ -55,7 +55,7 @@ interface FailedRequest extends Error {
 }
 
 /** Says it in the words of fetch, which everybody knows. */
-function answered(request: ClientRequest, body: Buffer | undefined): Promise<IncomingMessage> {
+function answered(request: ClientRequest, body: Uint8Array | undefined): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on("response", resolve);
     request.on("error", (cause: NodeJS.ErrnoException) => {

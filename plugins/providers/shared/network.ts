@@ -80,8 +80,9 @@ async function openDispatcher(proxies: { httpProxy: string; httpsProxy: string; 
 }
 
 function byFetch(fetch: typeof globalThis.fetch): Send {
-  return async ({ url, ...init }) => {
-    const response = await fetch(url, init as RequestInit);
+  return async ({ url, body, ...init }) => {
+    // As text: whoever replaced fetch expects one, and Node 20's own cannot repeat bytes after a redirect.
+    const response = await fetch(url, { ...init, ...(body && { body: Buffer.from(body).toString("utf8") }) });
     return { status: response.status, headers: Object.fromEntries(response.headers), body: response.body ?? nothing() };
   };
 }
@@ -123,7 +124,7 @@ export class Connection {
         url: String(url),
         method: init?.method ?? "GET",
         headers: Object.fromEntries(new Headers(init?.headers)),
-        body: init?.body as string | undefined,
+        body: init?.body as Uint8Array | undefined,
         signal: AbortSignal.any(signals),
       }),
     );

@@ -6,7 +6,14 @@ import { hostOf, isAzureHost } from "./compat.ts";
 import type { Environment } from "./environment.ts";
 import type { Address } from "./exchange.ts";
 
-export async function openaiClient(model: Model, { baseUrl, headers, fetch }: Address, environment: Environment): Promise<OpenAI> {
+/** Sends a payload in bytes, which the SDK's own methods do not take. */
+export async function postOpenai(path: string, payload: object & { model?: unknown }, address: Address, model: Model, environment: Environment): Promise<void> {
+  const client = await openaiClient(model, address, environment);
+  const body = address.json({ ...payload, model: deploymentOf(String(payload.model), model, environment) });
+  await client.post(path, { body, headers: { "content-type": "application/json" }, signal: address.signal, stream: true }).asResponse();
+}
+
+async function openaiClient(model: Model, { baseUrl, headers, fetch }: Address, environment: Environment): Promise<OpenAI> {
   const { OpenAI } = await import("openai");
   const version = isAzure(model, baseUrl) ? environment.env("AZURE_OPENAI_API_VERSION") : undefined;
   return new OpenAI({
@@ -33,7 +40,7 @@ export function keyHeaders(model: Model, auth: Auth, baseUrl: string): Record<st
 }
 
 /** The name of the deployment, where it differs from the model's: `model=deployment,…`. */
-export function deploymentOf(modelId: string, model: Model, environment: Environment): string {
+function deploymentOf(modelId: string, model: Model, environment: Environment): string {
   if (!isAzure(model, model.baseUrl)) return modelId;
   const pairs = (environment.env("AZURE_OPENAI_DEPLOYMENT_NAME_MAP") ?? "").split(",").map((pair) => pair.split("=").map((part) => part.trim()));
   return pairs.find(([name]) => name === modelId)?.[1] || modelId;

@@ -13,30 +13,57 @@ const UNSEEN = "[An image was left out: this model cannot see images.]";
 const INTERRUPTED = "The call was interrupted: there is no result.";
 const SILENT = "(no output)";
 
+/** What came out for a message the last time. Conversations grow at their end: all but the newest messages are as they were. */
+interface Known {
+  /** which model, and what it may see */
+  target: string;
+  /** the results that were there for its calls */
+  results: readonly ToolResultMessage[];
+  prepared: readonly LlmMessage[];
+}
+
+const known = new WeakMap<LlmMessage, Known>();
+
 /**
  * Ready to be spelled in a wire format: each tool call has its result directly behind it, nothing is empty, thinking is the target's own.
  * What comes out for a message does not depend on what follows it, but for results: request n is the beginning of request n + 1.
  */
 export function prepareMessages(messages: readonly LlmMessage[], model: Model, limits: Limits): LlmMessage[] {
+  const { shortest, longest, forbidden } = limits.callIds;
+  const target = [model.api, model.provider, model.id, model.input, shortest, longest, forbidden, limits.blockImages].join("\n");
   const prepared: LlmMessage[] = [];
   for (const [index, message] of messages.entries()) {
-    if (message.role === "user") {
-      const content = visible(typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content, model, limits);
-      if (content.length > 0) prepared.push({ ...message, content });
-    } else if (message.role === "assistant") {
-      const content = assistantContent(message, model, limits);
-      if (content.length === 0) continue;
-      prepared.push({ ...message, content });
-      const calls = content.filter((block): block is ToolCall => block.type === "toolCall");
-      if (calls.length > 0) prepared.push(...resultsOf(calls, following(messages, index), model, limits));
+    if (message.role === "toolResult") continue;
+    const results = message.role === "assistant" ? following(messages, index) : [];
+    let found = known.get(message);
+    if (found?.target !== target || !areSame(found.results, results)) {
+      found = { target, results, prepared: prepareMessage(message, results, model, limits) };
+      known.set(message, found);
     }
+    prepared.push(...found.prepared);
   }
   return prepared;
 }
 
+/** One message of the user or the model, with the results of its calls. */
+function prepareMessage(message: Exclude<LlmMessage, ToolResultMessage>, results: readonly ToolResultMessage[], model: Model, limits: Limits): LlmMessage[] {
+  if (message.role === "user") {
+    const content = visible(typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content, model, limits);
+    return content.length > 0 ? [{ ...message, content }] : [];
+  }
+  const content = assistantContent(message, model, limits);
+  if (content.length === 0) return [];
+  const calls = content.filter((block): block is ToolCall => block.type === "toolCall");
+  return [{ ...message, content }, ...resultsOf(calls, results, model, limits)];
+}
+
+function areSame(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((one, index) => one === others[index]);
+}
+
 /** Takes away halves of surrogate pairs: they are no text, and servers refuse them. */
 export function cleanText(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, "");
+  return text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, "");
 }
 
 /** The id as the target takes it. Equal ids stay equal, different ones different. */
