@@ -1,6 +1,7 @@
 /** Which tools the model is offered: the default ones and all that extensions, hosts and callers bring, until somebody chooses. */
 import { type Contributions, type Draft, definePlugin, type Options, type PluginKernel, Stage, type Tool } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
+import { complainer } from "../shared/complaints.ts";
 import type {} from "../system-prompt/contract.ts";
 import type { ActiveTools } from "./contract.ts";
 
@@ -12,12 +13,29 @@ export const active = definePlugin({
   name: "active-tools",
   apply(kernel) {
     const service = new ActiveToolsService(kernel);
+    const complain = complainer(kernel, "tools");
+    /** all names, also of tools that the command line forbids */
+    let registered: string[] = [];
     kernel.provide("activeTools", service);
     addFlags(kernel);
     // At start: only then are the options known.
     kernel.hooks.start.tap({ name: "active-tools", stage: Stage.open }, () => {
       const { options } = kernel;
-      if (restricts(options)) kernel.registry("tools").filter((draft) => restrict(draft, options), LAST);
+      if (!restricts(options)) return;
+      const change = (draft: Draft<Tool>) => {
+        registered = [...draft.keys()];
+        restrict(draft, options);
+      };
+      kernel.registry("tools").filter(change, LAST);
+    });
+    // Only with a prompt: extensions and the client have brought theirs by then.
+    kernel.hooks.beforeRun.tap({ name: "active-tools:names", stage: Stage.listen }, () => {
+      if (!restricts(kernel.options)) return;
+      kernel.registry("tools").all();
+      for (const flag of ["tools", "exclude-tools"] as const) {
+        const unknown = listOf(kernel.options[flag] ?? []).filter((name) => !registered.includes(name));
+        for (const name of unknown) complain(`--${flag}: there is no tool "${name}"; there are ${registered.join(", ") || "none"}`);
+      }
     });
     kernel.hooks.beforeRun.tap({ name: "active-tools", stage: Stage.listen }, (run) => service.begin(run.systemPromptOptions?.selectedTools));
     kernel.hooks.offer.tap({ name: "active-tools", stage: Stage.open }, () => service.tools());

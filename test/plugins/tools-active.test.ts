@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { definePlugin, Kernel, type PluginKernel, type SourceInfo } from "../../core/index.ts";
 import tools from "../../plugins/tools/index.ts";
-import { type Frame, type PiOptions, startRpc } from "../helpers/pi.ts";
+import { type Frame, type PiOptions, runPi, startRpc } from "../helpers/pi.ts";
 import { recordingModel } from "../helpers/recording-model.ts";
 
 type Listed = { name: string; active: boolean; source: string };
@@ -179,5 +179,27 @@ describe("the list", () => {
     await run(["read", "bash", "edit", "write"]);
     active.set(["bash"]);
     expect(await offered()).toEqual(["bash"]);
+  });
+});
+
+describe("names that no tool has", () => {
+  const probe = `export default (pi) => pi.registerTool({ name: "probe", label: "p", description: "p", parameters: { type: "object", properties: {} }, execute: async () => ({ content: [] }) });`;
+
+  it("are said on stderr with those there are, and nothing fails", async () => {
+    const args = ["-p", "-t", "read,typo,probe", "--exclude-tools", "bsh", "hello"];
+    const { status, stdout, stderr } = await runPi({ args, script: ["fine"], agentFiles: { "extensions/probe.ts": probe } });
+    expect({ status, stdout: stdout.trim() }).toEqual({ status: 0, stdout: "fine" });
+    expect(stderr).toContain('--tools: there is no tool "typo"; there are read, bash');
+    expect(stderr).toContain('--exclude-tools: there is no tool "bsh"; there are');
+    expect(stderr).not.toMatch(/no tool "(probe|read)"/);
+  });
+
+  it("are waited for until the first prompt: the client may bring them", async () => {
+    const rpc = startRpc({ args: ["--tools", "mine,typo"], script: { responses: ["fine"], repeat: true } });
+    await rpc.ask("set_host_tools", { tools: [{ name: "mine", description: "m", parameters: { type: "object", properties: {} } }] });
+    await rpc.prompt("hello");
+    await rpc.prompt("hello");
+    await rpc.stop();
+    expect(rpc.stderr.match(/there is no tool "\w+"/g)).toEqual(['there is no tool "typo"']);
   });
 });
