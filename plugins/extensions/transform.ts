@@ -1,8 +1,9 @@
 /** Compiles extension sources, remembering the results: private, atomic, addressed by content, and never able to break a load. */
 import { createHash } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile as compileTypeScript, type Transform, type TransformInput } from "../shared/compiler.ts";
+import { makeDirectory } from "../shared/directories.ts";
 
 /** Changes with whatever changes the output for the same input. */
 const SALT = "jiti-2.7.0/1";
@@ -44,7 +45,7 @@ function keyOf({ source, filename, ts, async, jsx, interopDefault }: TransformIn
 /** Only a directory that nobody else can write to is trusted: what is in it is run. */
 function isPrivate(directory: string): boolean {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory, 0o700);
     const { mode, uid } = statSync(directory);
     if (process.getuid === undefined) return true;
     if (uid !== process.getuid()) return false;

@@ -1,8 +1,9 @@
 /** Putting packages on the disk and taking them away. What fails leaves things as they were. */
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { chmod, cp, mkdir, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { chmod, cp, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeDirectory } from "../shared/directories.ts";
 import { withFileLock } from "../shared/locked-file.ts";
 import type { PackageSource } from "../shared/package-source.ts";
 import { type ChildOptions, runChild } from "./child.ts";
@@ -124,7 +125,7 @@ async function installGit(source: RemoteSource & { kind: "git" }, store: string,
     if (source.ref) await checkout(stage, source.ref, { ...options, label: `git checkout ${source.ref}` });
     if (existsSync(join(stage, "package.json"))) await npm(["install", "--omit=dev"], stage, workshop);
     await writeFile(refFile(stage), source.ref ?? "");
-    await mkdir(dirname(directory), { recursive: true });
+    makeDirectory(dirname(directory));
     const old = join(store, `.old-${randomBytes(6).toString("hex")}`);
     if (existsSync(directory)) await rename(directory, old);
     await rename(stage, directory);
@@ -149,7 +150,7 @@ const refFile = (directory: string) => join(directory, ".git", "pi-ref");
 // ---------------------------------------------------------------- the place
 
 async function prepareStore(store: string, scope: PackageScope): Promise<void> {
-  await mkdir(store, { recursive: true, mode: 0o700 });
+  makeDirectory(store, 0o700);
   if (scope === "temporary") await chmod(dirname(store), 0o700);
   await writeOnce(join(store, ".gitignore"), "*\n!.gitignore\n");
   if (store.endsWith("npm")) await writeOnce(join(store, "package.json"), `${JSON.stringify({ name: "packages", private: true }, null, 2)}\n`);

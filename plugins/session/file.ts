@@ -6,7 +6,6 @@ import {
   fstatSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   realpathSync,
   renameSync,
@@ -15,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { makeDirectory } from "../shared/directories.ts";
 import { Lease, LeaseError } from "./lease.ts";
 
 const BATCH_CHARACTERS = 1 << 20;
@@ -107,7 +107,7 @@ export class SessionFile {
   flush(): void {
     if (this.#state === "unborn" || !this.#isBehind) return;
     if (this.#state === "current" && this.#isDeleted()) this.#forget();
-    if (this.#state === "absent") mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+    if (this.#state === "absent") makeDirectory(dirname(this.path), 0o700);
     this.#lease ??= Lease.acquire(this.path);
     if (this.#state === "current") this.#append();
     else this.#writeWhole(this.#state);

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, realpath, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { makeDirectory } from "./directories.ts";
 
 export interface LockPatience {
   tries?: number;
@@ -16,7 +17,7 @@ export interface LockPatience {
 export async function withFileLock<T>(file: string, work: () => Promise<T>, patience: LockPatience = {}): Promise<T> {
   const { tries = 10, pauseMs = 20, staleMs = 30_000 } = patience;
   const lock = `${file}.lock`;
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(file), 0o700);
   for (let attempt = 1; !(await acquired(lock)); attempt++) {
     if (await removedStale(lock, staleMs)) continue;
     if (attempt >= tries) throw new Error(`${file} is locked by another process (remove ${lock} if none is running)`);
@@ -56,7 +57,7 @@ async function removedStale(lock: string, staleMs: number): Promise<boolean> {
 /** Replaces the contents of a file at once. A link stays a link; an existing file keeps its mode, a new one gets `mode`. */
 export async function replaceFile(file: string, text: string, mode = 0o600): Promise<void> {
   const target = await realpath(file).catch(() => file);
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(target), 0o700);
   const kept = await stat(target).then(
     (found) => found.mode & 0o777,
     () => mode,

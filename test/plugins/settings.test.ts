@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Kernel, messageOf } from "../../core/index.ts";
 import settings from "../../plugins/settings/index.ts";
+import { makeDirectory } from "../../plugins/shared/directories.ts";
 import { replaceFile, withFileLock } from "../../plugins/shared/locked-file.ts";
+import { runPi, startRpc } from "../helpers/pi.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -201,4 +203,27 @@ test("hostile names stay names", async () => {
   const { settings } = await open();
   expect(settings.get("retry")).toMatchObject({ maxRetries: 3, enabled: true });
   expect(({} as Record<string, unknown>).retry).toBeUndefined();
+});
+
+/** Where nothing can be made: in /proc the system says "no such file", which Node's own way of making directories takes for an invitation to go on. */
+const unwritable = process.platform === "linux" ? ["/proc/x", "/dev/null/x"] : ["/dev/null/x"];
+
+test.each(unwritable)("an agent directory that cannot be written (%s) does not stop the agent", async (place) => {
+  const env = { PI_CODING_AGENT_DIR: place };
+  const { status, stdout, stderr } = await runPi({ args: ["-p", "hello"], script: ["fine"], env });
+  expect({ status, stdout: stdout.trim() }).toEqual({ status: 0, stdout: "fine" });
+  expect(stderr).toContain("The session file cannot be written");
+  const rpc = startRpc({ env, script: ["fine"] });
+  await rpc.prompt("hello");
+  expect((await rpc.stop()).status).toBe(0);
+});
+
+test("directories are made with those above them, or it is an error", () => {
+  makeDirectory(join(dir, "a/b/c"), 0o700);
+  makeDirectory(join(dir, "a/b/c"), 0o700);
+  expect(statSync(join(dir, "a/b")).mode & 0o777).toBe(0o700);
+  writeFileSync(join(dir, "file"), "");
+  expect(() => makeDirectory(join(dir, "file"))).toThrow("EEXIST");
+  expect(() => makeDirectory(join(dir, "file/below"))).toThrow("ENOTDIR");
+  for (const place of unwritable) expect(() => makeDirectory(join(place, "y"))).toThrow(/ENOENT|ENOTDIR/);
 });

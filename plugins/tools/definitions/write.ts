@@ -1,7 +1,8 @@
 /** The tool `write`: a whole file, new or replaced. */
 import { dirname } from "node:path";
+import { makeDirectory } from "../../shared/directories.ts";
 import { checkAbort, parametersOf, type ToolDefinition, text } from "../shared/definition.ts";
-import { makeDirectory, writeAtomically } from "../shared/files.ts";
+import { writeAtomically } from "../shared/files.ts";
 import { withFileMutationQueue } from "../shared/mutation-queue.ts";
 import { resolvePath } from "../shared/paths.ts";
 
@@ -19,7 +20,7 @@ export interface WriteToolOptions {
   operations?: WriteOperations;
 }
 
-const local: WriteOperations = { writeFile: writeAtomically, mkdir: makeDirectory };
+const local: WriteOperations = { writeFile: writeAtomically, mkdir: async (directory) => makeDirectory(directory) };
 
 export function createWriteTool(cwd: string, { operations = local }: WriteToolOptions = {}): ToolDefinition<WriteParams, undefined> {
   return {

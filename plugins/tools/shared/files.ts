@@ -1,7 +1,7 @@
 /** Opening regular files only, and replacing a file's content at once. */
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { access, type FileHandle, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from "node:fs/promises";
+import { access, type FileHandle, lstat, open, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 /** Links followed by hand, where the last one points to nothing. */
@@ -87,10 +87,6 @@ export async function writeAtomically(path: string, data: string | Buffer): Prom
     if (!existing || !["EACCES", "EPERM", "EBUSY", "EXDEV"].includes(codeOf(error) ?? "")) throw named(error, temporary, target);
     await writeInPlace(target, data);
   }
-}
-
-export async function makeDirectory(path: string): Promise<void> {
-  await mkdir(path, { recursive: true });
 }
 
 /** Where a chain of links ends, even if nothing is there. A loop is the system's own error. */
