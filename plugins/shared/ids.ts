@@ -1,13 +1,34 @@
 /** Identifiers: sessions have time-ordered UUIDs, entries short hexadecimal ones. */
+import { closeSync, openSync, readSync } from "node:fs";
+
+const POOL_BYTES = 512;
 
 let lastTime = 0;
 let counter = 0;
+let pool: Buffer = Buffer.alloc(0);
 
-/** These ids must be unique and need not be secret: node:crypto would cost every start more than all files it reads. */
+/** Bytes that nobody can guess; each is given out once. */
 function chance(size: number): Buffer {
-  const bytes = Buffer.allocUnsafe(size);
-  for (let at = 0; at < size; at += 4) bytes.writeUInt32BE(Math.floor(Math.random() * 0x1_0000_0000), at);
+  if (pool.length < size) pool = fromSystem();
+  const bytes = Buffer.from(pool.subarray(0, size));
+  pool = pool.subarray(size);
   return bytes;
+}
+
+/** Read from the system directly where that is possible: node:crypto would cost every start more than all files it reads. */
+function fromSystem(): Buffer {
+  const bytes = Buffer.alloc(POOL_BYTES);
+  try {
+    const device = openSync("/dev/urandom", "r");
+    try {
+      if (readSync(device, bytes, 0, POOL_BYTES, null) === POOL_BYTES) return bytes;
+    } finally {
+      closeSync(device);
+    }
+  } catch {
+    // e.g. on Windows
+  }
+  return process.getBuiltinModule("node:crypto").randomFillSync(bytes);
 }
 
 /** A UUID of version 7: 48 bits of time, then a counter within the millisecond, then chance. */

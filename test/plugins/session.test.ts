@@ -54,6 +54,20 @@ describe("a session of its own", () => {
     expect(readdirSync(dirname(state.sessionFile))).toHaveLength(1);
   });
 
+  it("has ids that do not depend on Math.random", async () => {
+    const stub = join(tempDir(), "stub.cjs");
+    writeFileSync(stub, "Math.random = () => 0.5;");
+    const pis = [1, 2].map(() => start({ env: { NODE_OPTIONS: `--require ${stub}` } }));
+    const ids: string[] = [];
+    for (const pi of pis) {
+      await pi.prompt("a");
+      const { sessionFile } = await pi.ask("get_state");
+      ids.push(...linesOf(sessionFile).map(({ id }) => id.slice(-8)));
+    }
+    expect(ids.length).toBeGreaterThan(6);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
   it("can stay in memory", async () => {
     const pi = start({ args: ["--no-session"] });
     await pi.prompt("first");
