@@ -2,6 +2,7 @@
 import type { PluginList } from "../../core/index.ts";
 import { active } from "./active.ts";
 import { bash } from "./bash.ts";
+import { blockedImages } from "./blocked-images.ts";
 import { toolCommands } from "./commands.ts";
 import { edit } from "./edit.ts";
 import { find } from "./find.ts";
@@ -11,4 +12,4 @@ import { ls } from "./ls.ts";
 import { read } from "./read.ts";
 import { write } from "./write.ts";
 
-export default [read, bash, edit, write, grep, find, ls, active, images, toolCommands] satisfies PluginList;
+export default [read, bash, edit, write, grep, find, ls, active, images, blockedImages, toolCommands] satisfies PluginList;

@@ -19,6 +19,7 @@ import slashCommands from "../../plugins/slash-commands/index.ts";
 import systemPrompt from "../../plugins/system-prompt/index.ts";
 import templates from "../../plugins/templates/index.ts";
 import { active } from "../../plugins/tools/active.ts";
+import { blockedImages } from "../../plugins/tools/blocked-images.ts";
 import { find } from "../../plugins/tools/find.ts";
 import { grep } from "../../plugins/tools/grep.ts";
 import { images } from "../../plugins/tools/images.ts";
@@ -29,7 +30,7 @@ import trust from "../../plugins/trust/index.ts";
 const ci: PluginList = [
   [faults, settings, trust, resources, loader],
   [session, models, catalog, wireApis, offline, scripted, retry],
-  [read, grep, find, ls, active, images, systemPrompt],
+  [read, grep, find, ls, active, images, blockedImages, systemPrompt],
   [slashCommands, skills, templates, extensions],
   [piDialect, print],
 ];

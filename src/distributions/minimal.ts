@@ -17,6 +17,7 @@ import state from "../../plugins/state/index.ts";
 import systemPrompt from "../../plugins/system-prompt/index.ts";
 import { active } from "../../plugins/tools/active.ts";
 import { bash } from "../../plugins/tools/bash.ts";
+import { blockedImages } from "../../plugins/tools/blocked-images.ts";
 import { read } from "../../plugins/tools/read.ts";
 import trust from "../../plugins/trust/index.ts";
 import watching from "../../plugins/watching/index.ts";
@@ -24,7 +25,7 @@ import watching from "../../plugins/watching/index.ts";
 const minimal: PluginList = [
   [faults, settings, watching, trust, resources, loader],
   [session, models, offline, scripted],
-  [read, bash, active, systemPrompt],
+  [read, bash, active, blockedImages, systemPrompt],
   [slashCommands, extensions],
   [prompting, state, piDialect, rpc],
 ];

@@ -8,7 +8,8 @@ import type { ImageContent, ToolResult } from "../../core/index.ts";
 import { createReadTool, type ReadToolOptions } from "../../plugins/tools/definitions/read.ts";
 import { detectImage, imageInfo } from "../../plugins/tools/shared/image-info.ts";
 import { toContent } from "../../plugins/tools/shared/images.ts";
-import { tempDir } from "../helpers/pi.ts";
+import { startRpc, tempDir } from "../helpers/pi.ts";
+import { recordingModel } from "../helpers/recording-model.ts";
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
@@ -181,5 +182,44 @@ describe("read", () => {
     header.writeUInt32BE(60_000, 16);
     header.writeUInt32BE(60_000, 20);
     expect((await read(header)).text).toContain("[Image omitted: 60000x60000 is too large");
+  });
+});
+
+describe("images.blockImages", () => {
+  const images = [1, 2].map(() => ({ type: "image", data: png(2, 2).toString("base64"), mimeType: "image/png" }));
+  const agentFiles = { "settings.json": JSON.stringify({ images: { blockImages: true } }) };
+
+  it("holds for embedded models, and the conversation keeps the images", async () => {
+    const model = recordingModel();
+    const rpc = startRpc({ args: model.args, agentFiles });
+    await rpc.prompt("Look", { images });
+    const sent = model.requests()[0]?.messages.at(-1).content;
+    expect(sent).toEqual([
+      { type: "text", text: "Look" },
+      { type: "text", text: "Image reading is disabled." },
+    ]);
+    const [message] = (await rpc.ask("get_messages")).messages;
+    expect(message.content.filter(({ type }: { type: string }) => type === "image")).toHaveLength(2);
+  });
+
+  it("holds for the providers of extensions", async () => {
+    const provider = `import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
+      export default (pi) => pi.registerProvider("own", { baseUrl: "http://x", apiKey: "k", api: "own-api",
+        models: [{ id: "m", name: "m", reasoning: false, input: ["text", "image"], contextWindow: 1000, maxTokens: 100, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } }],
+        streamSimple(model, context) {
+          const stream = createAssistantMessageEventStream();
+          const kinds = context.messages.at(-1).content.map(({ type }) => type).join();
+          const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } };
+          const message = { role: "assistant", content: [{ type: "text", text: kinds }], api: model.api, provider: model.provider, model: model.id, usage, stopReason: "stop", timestamp: Date.now() };
+          queueMicrotask(() => { stream.push({ type: "start", partial: message }); stream.push({ type: "done", reason: "stop", message }); stream.end(); });
+          return stream;
+        } });`;
+    const ask = async (files: Record<string, string>) => {
+      const rpc = startRpc({ args: ["--model", "own/m"], agentFiles: { ...files, "extensions/own.ts": provider } });
+      await rpc.prompt("Look", { images });
+      return (await rpc.ask("get_last_assistant_text")).text;
+    };
+    expect(await ask({})).toBe("text,image,image");
+    expect(await ask(agentFiles)).toBe("text,text");
   });
 });

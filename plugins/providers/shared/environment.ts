@@ -8,7 +8,6 @@ export interface Environment {
   /** Finds the credential; throws a sentence if there is none. */
   auth(request: ModelRequest): Promise<Auth>;
   env(name: string): string | undefined;
-  readonly blockImages: boolean;
   readonly longCache: boolean;
   /** how long a server may be silent; 0: for ever */
   readonly idleMs: number;
@@ -30,9 +29,6 @@ export function environmentOf(kernel: PluginKernel): Environment {
     network,
     env,
     auth: (request) => authFor(kernel, request),
-    get blockImages() {
-      return settings()?.get("images.blockImages") === true;
-    },
     get longCache() {
       return settings()?.ownEnv("CACHE_RETENTION") === "long";
     },

@@ -76,7 +76,7 @@ export async function* exchange<Payload extends object, Chunk>(
     const headers = mergedHeaders(api.headers?.(given, { auth, baseUrl }), given.model.headers, auth.headers, given.headers);
     await given.onHeaders(headers);
     secrets.push(...credentialsIn(headers));
-    const limits = { ...api.limits(given.model), blockImages: environment.blockImages };
+    const limits = api.limits(given.model);
     const model = { ...given.model, baseUrl };
     const request = { ...given, model, systemPrompt: cleanText(given.systemPrompt), messages: prepareMessages(given.messages, model, limits) };
     const payload = await seen(api.payload(request, environment), given);

@@ -5,10 +5,8 @@ import type { AssistantContent, AssistantMessage, LlmMessage, Model, ToolCall, T
 export interface Limits {
   /** how long ids of tool calls may be, and what they must not contain */
   callIds: { shortest?: number; longest: number; forbidden: RegExp };
-  blockImages?: boolean;
 }
 
-const BLOCKED = "Image reading is disabled.";
 const UNSEEN = "[An image was left out: this model cannot see images.]";
 const INTERRUPTED = "The call was interrupted: there is no result.";
 const SILENT = "(no output)";
@@ -30,7 +28,7 @@ const known = new WeakMap<LlmMessage, Known>();
  */
 export function prepareMessages(messages: readonly LlmMessage[], model: Model, limits: Limits): LlmMessage[] {
   const { shortest, longest, forbidden } = limits.callIds;
-  const target = [model.api, model.provider, model.id, model.input, shortest, longest, forbidden, limits.blockImages].join("\n");
+  const target = [model.api, model.provider, model.id, model.input, shortest, longest, forbidden].join("\n");
   const prepared: LlmMessage[] = [];
   for (const [index, message] of messages.entries()) {
     if (message.role === "toolResult") continue;
@@ -48,7 +46,7 @@ export function prepareMessages(messages: readonly LlmMessage[], model: Model, l
 /** One message of the user or the model, with the results of its calls. */
 function prepareMessage(message: Exclude<LlmMessage, ToolResultMessage>, results: readonly ToolResultMessage[], model: Model, limits: Limits): LlmMessage[] {
   if (message.role === "user") {
-    const content = visible(typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content, model, limits);
+    const content = visible(typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content, model);
     return content.length > 0 ? [{ ...message, content }] : [];
   }
   const content = assistantContent(message, model, limits);
@@ -118,14 +116,14 @@ function resultsOf(calls: readonly ToolCall[], results: readonly ToolResultMessa
       const content: UserContent[] = [{ type: "text", text: INTERRUPTED }];
       return { role: "toolResult", toolCallId: call.id, toolName: call.name, content, isError: true, timestamp: 0 };
     }
-    const content = visible(found.content, model, limits);
+    const content = visible(found.content, model);
     return { ...found, toolCallId: call.id, content: content.length > 0 ? content : [{ type: "text", text: SILENT }] };
   });
 }
 
 /** Content that the model can see; neighbouring notes about images become one. */
-function visible(content: readonly UserContent[], model: Model, { blockImages }: Limits): UserContent[] {
-  const note = blockImages ? BLOCKED : model.input.includes("image") ? undefined : UNSEEN;
+function visible(content: readonly UserContent[], model: Model): UserContent[] {
+  const note = model.input.includes("image") ? undefined : UNSEEN;
   const seen: UserContent[] = [];
   let isNoted = false;
   for (const block of content) {

@@ -4,6 +4,7 @@ import { type AssistantMessage, type AssistantMessageEvent, Kernel, type LlmMess
 import type { StreamRequest } from "../../../core/plugin.ts";
 import providers from "../../../plugins/providers/index.ts";
 import settings from "../../../plugins/settings/index.ts";
+import { blockedImages } from "../../../plugins/tools/blocked-images.ts";
 import { type AnswerSource, ModelServer, type WireFormat } from "../model-server.ts";
 import { tempDir } from "../pi.ts";
 
@@ -32,7 +33,7 @@ export async function setUp(answers: AnswerSource[] = [], options: { env?: Recor
       view = own;
     },
   };
-  await kernel.useAll([probe, settings, providers]);
+  await kernel.useAll([probe, settings, providers, blockedImages]);
   await kernel.start({ cwd: tempDir(), env: { HOME: tempDir(), ...options.env } });
   for (const [key, value] of Object.entries(options.settings ?? {})) view.service("settings").override(key, value);
   onTestFinished(async () => {
