@@ -8,6 +8,7 @@ import { expandPath } from "../shared/paths.ts";
 import { readArguments } from "./arguments.ts";
 import type { PackageEntry } from "./contract.ts";
 import { install, isInstalled, packageDirectory, uninstall, type Workshop } from "./install.ts";
+import { isTarball, tarballSource } from "./tarball.ts";
 import { workshop } from "./workshop.ts";
 
 type Scope = "user" | "project";
@@ -35,7 +36,8 @@ export default definePlugin({
     commands.add({
       name: "install",
       usage: "install <source> [-l] [--allow-scripts]",
-      description: "Install a package (npm:NAME[@VERSION], git:HOST/OWNER/REPO[@REF], URL or path) and load it from now on; -l for this project only",
+      description:
+        "Install a package (npm:NAME[@VERSION], git:HOST/OWNER/REPO[@REF], URL, directory or .tgz file) and load it from now on; -l for this project only",
       run: (args, io) => run(io, () => runInstall(kernel, args, io, shop)),
     });
     for (const name of ["remove", "uninstall"]) {
@@ -71,8 +73,9 @@ async function runInstall(kernel: PluginKernel, args: string[], io: Io, shop: (i
   const given = onlyWord(words, "install <source> [-l]");
   const settings = kernel.service("settings");
   refuseBroken(settings, scope);
-  const source = parsePackageSource(given);
-  const stored = source.kind === "local" ? storedPath(settings, scope, source.path) : given;
+  const meant = isTarball(given) ? await meantTarball(settings, scope, given) : given;
+  const source = parsePackageSource(meant);
+  const stored = source.kind === "local" ? storedPath(settings, scope, source.path) : meant;
   if (source.kind !== "local") await install(source, scope, shop(io, flags.has("allow-scripts")), { fresh: true });
   const identity = identityOf(settings, scope, stored);
   await settings.update(scope, "packages", (value) => {
@@ -92,7 +95,7 @@ async function runRemove(kernel: PluginKernel, args: string[], io: Io, shop: (io
   const given = onlyWord(words, "remove <source> [-l]");
   const settings = kernel.service("settings");
   refuseBroken(settings, scope);
-  const source = parsePackageSource(given);
+  const source = parsePackageSource(isTarball(given) ? await meantTarball(settings, scope, given) : given);
   const identity = source.kind === "local" ? expandPath(source.path, settings.cwd(), settings.home()) : source.identity;
   const declared = declaredIn(settings, scope).find((item) => identityOf(settings, scope, sourceOf(item)) === identity);
   if (declared === undefined) {
@@ -132,7 +135,8 @@ function describe(settings: Settings, scope: Scope, item: Item, shop: Workshop):
 async function runUpdate(kernel: PluginKernel, args: string[], io: Io, shop: (io: Io) => Workshop): Promise<number> {
   const { words } = await readArguments(kernel, args, ["extensions", "all"]);
   const settings = kernel.service("settings");
-  const wanted = words.length > 0 ? parsePackageSource(onlyWord(words, "update [<source>]")) : undefined;
+  const given = words.length > 0 ? onlyWord(words, "update [<source>]") : undefined;
+  const wanted = given === undefined ? undefined : parsePackageSource(isTarball(given) ? await meantTarball(settings, "user", given) : given);
   const declared = (["user", "project"] as const).flatMap((scope) => declaredIn(settings, scope).map((item) => ({ scope, source: sourceOf(item) })));
   const chosen = declared.filter(({ source }) => !wanted || identical(wanted, source));
   if (wanted && chosen.length === 0) throw new KernelError("E_REFUSED", `${words[0]} is not installed.`);
@@ -187,6 +191,14 @@ function identical(wanted: PackageSource, given: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** A file that was installed is known without being there any more. */
+async function meantTarball(settings: Settings, scope: Scope, given: string): Promise<string> {
+  if (parsePackageSource(given).kind !== "local") return given;
+  const path = expandPath(given, settings.cwd(), settings.home());
+  const known = declaredIn(settings, scope).map(sourceOf);
+  return (existsSync(path) ? undefined : known.find((source) => source.endsWith(`@file:${path}`))) ?? tarballSource(path);
 }
 
 /** A path as it is kept: relative to the settings file, so that a project can be moved. */

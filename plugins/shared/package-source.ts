@@ -24,7 +24,7 @@ const exactVersion = /^v?\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?$/;
 
 function npmSource(source: string): PackageSource {
   // A leading hyphen would be an option to npm, a dot a path.
-  const found = /^npm:((?:@[a-z0-9~_][\w.~-]*\/)?[a-z0-9~_][\w.~-]*)(?:@([^\s]+))?$/i.exec(source);
+  const found = /^npm:((?:@[a-z0-9~_][\w.~-]*\/)?[a-z0-9~_][\w.~-]*)(?:@(file:.+|[^\s]+))?$/i.exec(source);
   if (!found) throw new Error(`"${source}" is no npm package (expected npm:NAME or npm:NAME@VERSION)`);
   const [, name = "", wanted] = found;
   return { kind: "npm", name, wanted, isPinned: wanted !== undefined && exactVersion.test(wanted), identity: `npm:${name}` };

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { satisfies } from "../../plugins/packages/versions.ts";
@@ -112,6 +112,27 @@ test("for a project: -l writes its settings, which need trust to count", async (
   expect(await names(startRpc({ home, cwd, script, args: ["-a"] }))).toEqual(["own", "hello"]);
   expect((await run("remove", "./pack", "-l", "-a")).status).toBe(0);
   expect(readJson(join(cwd, ".pi/settings.json"))).toEqual({ packages: [] });
+});
+
+test("a package in a file is installed, also where the path has blanks, and removed when the file is gone", async () => {
+  const home = tempDir();
+  const pack = { name: "@x/packed", version: "1.0.0", pi: { prompts: ["./texts"] } };
+  const cwd = write(tempDir(), { "my pack/package.json": JSON.stringify(pack), "my pack/texts/hello.md": "Hello", "bad.tgz": "no archive" });
+  const file = join(cwd, "my pack/x-packed-1.0.0.tgz");
+  execFileSync("npm", ["pack", "--silent"], { cwd: join(cwd, "my pack") });
+  const env = { npm_config_registry: "http://127.0.0.1:9/", npm_config_offline: "true" };
+  const run = (...args: string[]) => runPi({ home, cwd, args, env });
+  expect(await run("install", "./my pack/x-packed-1.0.0.tgz")).toMatchObject({ status: 0, stdout: "Installed ./my pack/x-packed-1.0.0.tgz\n" });
+  expect(readJson(join(home, ".pi/agent/settings.json")).packages).toEqual([`npm:@x/packed@file:${file}`]);
+  expect(await names(startRpc({ home, cwd, script }))).toEqual(["hello"]);
+  expect((await run("list")).stdout).toContain("node_modules/@x/packed\n");
+  expect((await run("update")).status).toBe(0);
+  rmSync(file);
+  expect(await names(startRpc({ home, cwd, script }))).toEqual(["hello"]);
+  expect(await run("remove", "./my pack/x-packed-1.0.0.tgz")).toMatchObject({ status: 0 });
+  expect(await names(startRpc({ home, cwd, script }))).toEqual([]);
+  expect(await run("install", "./bad.tgz")).toMatchObject({ status: 1, stderr: expect.stringContaining("bad.tgz is no package: ") });
+  expect(await run("install", "./gone.tar.gz")).toMatchObject({ status: 1, stderr: expect.stringContaining("gone.tar.gz does not exist.") });
 });
 
 test("bad calls and broken settings change nothing", async () => {
