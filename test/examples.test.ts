@@ -154,6 +154,70 @@ print(pi._process.returncode)
   ]);
 });
 
+test("python: a client that comes back gets what it missed, once and in order, and runs the tools that nobody answered", async ({ skip }) => {
+  if (!hasPython) skip(noPython);
+  const examples = installedExamples();
+  const call = (name: string) => ({ toolCalls: [{ name, arguments: {} }] });
+  const { cwd, env, args } = preparePlaces({ script: [call("clock"), call("clock"), "It is noon."] });
+  const program = `import json, subprocess, sys
+sys.path.insert(0, ${JSON.stringify(join(examples, "python"))})
+from pi_client import HostTool, PiClient, PiError
+
+runs = []
+clock = HostTool("clock", "Tells the time", {"type": "object", "properties": {}}, lambda arguments, context: runs.append(1) or "noon")
+agent = subprocess.Popen(
+    [${JSON.stringify(process.execPath)}, ${JSON.stringify(programPath)}, "--mode", "rpc", "--rpc-seq", *${JSON.stringify(args)}],
+    bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+def send(record):
+    agent.stdin.write(json.dumps(record).encode() + b"\\n")
+
+# The first client answers one call, reads the next and half a record more, and is no more.
+send({"type": "set_host_tools", "id": "a", "tools": [clock.definition()]})
+send({"type": "prompt", "id": "b", "message": "What time is it?"})
+handled = calls = 0
+while calls < 2:
+    record = json.loads(agent.stdout.readline())
+    if record["type"] == "agent_start":
+        handled = record["seq"]
+    if record["type"] == "host_tool_call":
+        calls += 1
+        if calls == 1:
+            send({"type": "host_tool_result", "id": record["id"], "result": {"content": [{"type": "text", "text": "noon"}]}})
+send({"type": "get_state", "id": "c"})
+agent.stdout.read(5)
+
+pi = PiClient(streams=(agent.stdout, agent.stdin), after=handled, host_tools=[clock])
+seen = []
+with pi.events() as events:
+    pi.start()
+    for event in events:
+        seen.append(event["seq"])
+        if event["type"] == "agent_settled":
+            break
+numbers = sorted(set(seen))
+print(pi.complete, seen == numbers, numbers[0] == handled + 1, len(runs), pi.get_last_assistant_text())
+print(pi.resume_events(), pi.last_seq > numbers[-1])
+pi.stop()
+agent.wait()
+
+with PiClient([${JSON.stringify(process.execPath)}, ${JSON.stringify(programPath)}], args=${JSON.stringify(args)}) as plain:
+    print(plain.last_seq)
+    try:
+        plain.resume_events()
+    except PiError as error:
+        print(error)
+other = subprocess.Popen([${JSON.stringify(process.execPath)}, ${JSON.stringify(programPath)}, "--mode", "rpc", "--rpc-seq", *${JSON.stringify(args)}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+with PiClient(streams=(other.stdout, other.stdin), after=1000) as stranger:
+    print(stranger.complete, stranger.get_state()["isStreaming"])
+other.wait()
+`;
+  writeFileSync(join(cwd, "back.py"), program);
+  const { stdout, stderr } = await run(["python3", join(cwd, "back.py")], { cwd, env });
+  expect(stderr).toBe("");
+  expect(stdout.split("\n")).toEqual(["True True True 1 It is noon.", "True True", "None", "Unknown command: resume_events", "False False", ""]);
+});
+
 test("the programs in docs/embedding.md run", async ({ skip }) => {
   const page = readFileSync(join(repositoryRoot, "docs/embedding.md"), "utf8");
   const programs = [...page.matchAll(/^```js run\n(.*?)^```$/gms)].map(([, text]) => String(text));

@@ -13,10 +13,11 @@ import itertools
 import json
 import os
 import queue
+import re
 import subprocess
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import IO, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 Json = Dict[str, Any]
 ToolResult = Union[str, Json]
@@ -85,6 +86,42 @@ class _Waiting:
         self.response: Optional[Json] = None
 
 
+class _InOrder:
+    """Puts numbered records into order: each once, none missing. Records without a number pass."""
+
+    def __init__(self, after: Optional[int]) -> None:
+        self.last = after
+        self._held: Dict[int, Json] = {}
+
+    @property
+    def is_missing(self) -> bool:
+        return bool(self._held)
+
+    def take(self, record: Json) -> List[Json]:
+        """What can be handed on now that this record is here."""
+        seq = record.get("seq")
+        if not isinstance(seq, int):
+            return [record]
+        if self.last is None:
+            self.last = seq - 1
+        if seq > self.last:
+            self._held[seq] = record
+        return self._ready()
+
+    def skip_to(self, seq: int) -> List[Json]:
+        """Gives up on everything up to this number."""
+        self.last = seq
+        self._held = {number: record for number, record in self._held.items() if number > seq}
+        return self._ready()
+
+    def _ready(self) -> List[Json]:
+        ready = []
+        while self.last is not None and self.last + 1 in self._held:
+            self.last += 1
+            ready.append(self._held.pop(self.last))
+        return ready
+
+
 class Events:
     """Events from the moment it was made. Iterate; close it or leave its `with` when you have enough."""
 
@@ -123,13 +160,22 @@ class PiClient:
         updates: str = "delta",
         host_tools: Sequence[HostTool] = (),
         dialogs: Optional[Mapping[str, DialogHandler]] = None,
+        streams: Optional[Tuple[IO[bytes], IO[bytes]]] = None,
+        after: Optional[int] = None,
     ) -> None:
-        """`env` replaces the environment. `dialogs` maps select, confirm, input and editor to functions; others are declined."""
+        """`env` replaces the environment. `dialogs` maps select, confirm, input and editor to functions; others are declined.
+
+        `streams` (what the agent writes, what it reads) joins an agent that somebody else has started, with `--rpc-seq` if clients
+        come back: `after` is then the `seq` of the last event that was handled. Events since then come first, once and in order, to
+        consumers made before `start()`; `complete` is False if the agent does not have them any more.
+        """
         self._argv = [*command, "--mode", "rpc", "--rpc-dialect", "pi", "--rpc-updates", updates, *args]
         self._cwd = cwd
         self._env = dict(os.environ if env is None else env)
         self._host_tools = {tool.name: tool for tool in host_tools}
         self._dialogs = dict(dialogs or {})
+        # Answers to an earlier client may come again: they must not be taken for answers to this one.
+        self._prefix = f"py-{os.urandom(4).hex()}"
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -140,15 +186,30 @@ class PiClient:
         self._is_gone = False
         self._process: Optional["subprocess.Popen[bytes]"] = None
         self._stderr = b""
+        self._streams = streams
+        self._after = after
+        self._in_order = _InOrder(after)
+        self._handed_on = threading.Condition()
+        #: id of the `resume_events` under way
+        self._resuming: Optional[str] = None
+        #: calls of host tools while old events come again: those that were answered must not run again
+        self._held_calls: Optional[Dict[str, Json]] = None
+        #: whether all events since `after` came
+        self.complete = True
 
     # ---------------------------------------------------------------- life
 
     def start(self) -> "PiClient":
-        self._process = subprocess.Popen(
-            self._argv, cwd=self._cwd, env=self._env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        if self._streams is None:
+            process = self._process = subprocess.Popen(
+                self._argv, cwd=self._cwd, env=self._env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            assert process.stdout and process.stdin
+            self._streams = (process.stdout, process.stdin)
+            threading.Thread(target=self._drain_stderr, daemon=True).start()
         threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._drain_stderr, daemon=True).start()
+        if self._after is not None:
+            self.complete = self.resume_events()
         if self._host_tools:
             self.use_host_tools(list(self._host_tools.values()))
         else:
@@ -156,16 +217,16 @@ class PiClient:
         return self
 
     def stop(self, timeout: float = 10.0) -> Optional[int]:
-        """Closes the agent's input and waits for its end; kills it if that takes too long. Answers the exit status."""
+        """Closes the agent's input and waits for its end; kills it if that takes too long. Answers the exit status, if we started it."""
         process = self._process
-        if process is None:
-            return None
         with self._write_lock:
             try:
-                if process.stdin:
-                    process.stdin.close()
+                if self._streams:
+                    self._streams[1].close()
             except OSError:
                 pass
+        if process is None:
+            return None
         try:
             return process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -182,8 +243,10 @@ class PiClient:
 
     def call(self, command: str, /, **params: Any) -> Any:
         """Sends a command and answers its data. Parameters that are None are left out."""
+        return self._request(f"{self._prefix}-{next(self._ids)}", command, params)
+
+    def _request(self, request_id: str, command: str, params: Json) -> Any:
         waiting = _Waiting(command)
-        request_id = f"py-{next(self._ids)}"
         with self._lock:
             if self._is_gone:
                 raise self._gone()
@@ -243,6 +306,35 @@ class PiClient:
         self._host_tools = {tool.name: tool for tool in tools}
         return self.call("set_host_tools", tools=[tool.definition() for tool in tools])["toolNames"]
 
+    # ---------------------------------------------------------------- coming back
+
+    @property
+    def last_seq(self) -> Optional[int]:
+        """`seq` of the last record that was handed on; None without `--rpc-seq`."""
+        return self._in_order.last
+
+    def resume_events(self) -> bool:
+        """Asks for the records that came after `last_seq`, and answers when they were handed on. False: they are gone, look at the state anew."""
+        request_id = f"{self._prefix}-{next(self._ids)}"
+        with self._lock:
+            self._held_calls = {}
+            self._resuming = request_id
+        try:
+            last = self._request(request_id, "resume_events", {"after": self.last_seq or 0})["to"]
+            with self._handed_on:
+                self._handed_on.wait_for(lambda: self._is_gone or (self.last_seq or 0) >= last)
+            return self._resuming is not None
+        except PiError as error:
+            if _is_gone_answer(str(error)):
+                return False
+            raise
+        finally:
+            with self._lock:
+                calls, self._held_calls = self._held_calls or {}, None
+                self._resuming = None
+            for call in calls.values():
+                threading.Thread(target=self._run_tool, args=(call,), daemon=True).start()
+
     # ---------------------------------------------------------------- events
 
     def events(self) -> Events:
@@ -263,29 +355,32 @@ class PiClient:
 
     def _send(self, record: Json) -> None:
         line = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
-        process = self._process
-        if process is None or process.stdin is None:
+        if self._streams is None:
             raise RuntimeError("The client is not started: call start() first.")
+        stdin = self._streams[1]
         with self._write_lock:
             try:
                 # Blocks while the agent does not read.
-                process.stdin.write(line)
-                process.stdin.flush()
+                stdin.write(line)
+                stdin.flush()
             except (OSError, ValueError):
                 pass  # The agent is gone; the reading thread tells everybody.
 
     # ---------------------------------------------------------------- in
 
     def _read(self) -> None:
-        assert self._process and self._process.stdout
-        # Iterating over bytes splits at LF only, as the protocol wants it.
-        for line in self._process.stdout:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and isinstance(record.get("type"), str):
-                self._receive(record)
+        assert self._streams
+        try:
+            # Iterating over bytes splits at LF only, as the protocol wants it.
+            for line in self._streams[0]:
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    continue  # The tail of a record that an earlier client read the head of.
+                if isinstance(record, dict) and isinstance(record.get("type"), str):
+                    self._sort(record)
+        except (OSError, ValueError):
+            pass  # A broken connection is an end like any other.
         with self._lock:
             self._is_gone = True
             waiting, self._waiting = list(self._waiting.values()), {}
@@ -296,6 +391,40 @@ class PiClient:
             cancelled.set()
         for consumer in consumers:
             consumer._put(None)
+        with self._handed_on:
+            self._handed_on.notify_all()
+
+    def _sort(self, record: Json) -> None:
+        """Hands records on in the order of their numbers."""
+        is_answer = record["type"] == "response" and record.get("id") == self._resuming and self._resuming is not None
+        if is_answer and self._is_lost(record):
+            self._resuming = None
+            ready = self._in_order.skip_to(record["seq"])
+        else:
+            ready = self._in_order.take(record)
+        if is_answer:
+            # It is heard at once: what it brings comes after it, and what came before it waits for that.
+            self._receive(record)
+        for one in ready:
+            if not (is_answer and one is record):
+                self._receive(one)
+        with self._handed_on:
+            self._handed_on.notify_all()
+        if self._in_order.is_missing and self._held_calls is None:
+            self._held_calls = {}
+            threading.Thread(target=self._fill_gap, daemon=True).start()
+
+    def _fill_gap(self) -> None:
+        try:
+            self.complete = self.resume_events() and self.complete
+        except (PiError, AgentGone):
+            self.complete = False
+
+    def _is_lost(self, response: Json) -> bool:
+        """Whether the rest will not come: it is forgotten, or this is not the agent that we knew."""
+        if response["success"]:
+            return response["data"]["to"] < (self.last_seq or 0)
+        return _is_gone_answer(response["error"])
 
     def _receive(self, record: Json) -> None:
         kind = record["type"]
@@ -306,7 +435,7 @@ class PiClient:
                 waiting.response = record
                 waiting.done.set()
             return
-        if kind == "host_tool_call":
+        if kind == "host_tool_call" and not self._held_back(record):
             threading.Thread(target=self._run_tool, args=(record,), daemon=True).start()
         elif kind == "host_tool_cancel":
             cancelled = self._running.get(record["targetId"])
@@ -314,11 +443,24 @@ class PiClient:
                 cancelled.set()
         elif kind == "extension_ui_request" and record["method"] in DIALOGS:
             threading.Thread(target=self._answer, args=(record,), daemon=True).start()
+        elif kind == "tool_execution_end":
+            self._held_back(record)
         event = self._assemble(record)
         with self._lock:
             consumers = list(self._consumers)
         for consumer in consumers:
             consumer._put(event)
+
+    def _held_back(self, record: Json) -> bool:
+        """While old events come again, calls of host tools wait: those that have ended do not run again."""
+        with self._lock:
+            if self._held_calls is None:
+                return False
+            if record["type"] == "host_tool_call":
+                self._held_calls[record["toolCallId"]] = record
+            else:
+                self._held_calls.pop(record["toolCallId"], None)
+            return True
 
     def _assemble(self, event: Json) -> Json:
         """Puts the streamed message together from its increments."""
@@ -376,7 +518,9 @@ class PiClient:
             self._stderr = (self._stderr + line)[-4096:]
 
     def _gone(self) -> AgentGone:
-        status = self._process.wait() if self._process else None
+        if self._process is None:
+            return AgentGone("The connection to the agent ended.")
+        status = self._process.wait()
         return AgentGone(f"The agent ended with status {status}.\n{self._stderr.decode('utf-8', 'replace')}".strip())
 
 
@@ -391,6 +535,10 @@ def _next_block(block: Optional[Json], event: Json) -> Json:
     if part == "delta":
         return {**(block or {"type": kind}), kind: (block or {}).get(kind, "") + event["delta"]}
     return {**(block or {"type": kind}), kind: event["content"]}
+
+
+def _is_gone_answer(error: str) -> bool:
+    return re.fullmatch(r"Events before \d+ are gone", error) is not None
 
 
 def _tool_result(result: ToolResult) -> Json:
