@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { accessSync, constants as fsConstants, readdirSync, readFileSync, statSync } from "node:fs";
 import { constants as osConstants } from "node:os";
 import { delimiter, join } from "node:path";
+import type { Writable } from "node:stream";
 
 export interface ExecOptions {
   /** A promise in answer holds the pipe until it resolves. */
@@ -20,6 +21,8 @@ export interface ShellOperations {
 
 /** How long pipes that a background child holds must be quiet before a command counts as ended. */
 const QUIET_MS = 100;
+/** Commands that run for less time are not worth a guard. */
+const GUARD_AFTER_MS = 500;
 
 // ---------------------------------------------------------------- environment
 
@@ -78,22 +81,84 @@ export function getShellConfig(shellPath?: string, path: string | undefined = pr
 
 // ---------------------------------------------------------------- process groups
 
-/** Groups that commands left running in the background, so that they end with the agent. */
+/** Groups of commands that run, or left something running in the background, so that they end with the agent. */
 export class ProcessGroups {
-  readonly #leaders = new Set<number>();
+  /** leaders, with the wait until the guard is told of them */
+  readonly #leaders = new Map<number, NodeJS.Timeout>();
+  readonly #guard = new Guard();
 
   add(pid: number): void {
-    this.#leaders.add(pid);
+    const timer = setTimeout(() => this.#guard.tell("+", pid), GUARD_AFTER_MS);
+    timer.unref();
+    this.#leaders.set(pid, timer);
   }
 
   /** The command has ended; its group is kept in mind only if something in it still runs. */
   ended(pid: number): void {
-    if (!isGroupAlive(pid)) this.#leaders.delete(pid);
+    if (isGroupAlive(pid)) return;
+    clearTimeout(this.#leaders.get(pid));
+    this.#leaders.delete(pid);
+    this.#guard.forget(pid);
   }
 
   killAll(): void {
-    for (const pid of this.#leaders) killTree(pid);
+    for (const [pid, timer] of this.#leaders) {
+      clearTimeout(timer);
+      killTree(pid);
+    }
     this.#leaders.clear();
+    this.#guard.dismiss();
+  }
+}
+
+/** Reads `+ group` and `- group`; when its input ends, and be it because the agent was killed, it kills the groups that are left. */
+const GUARD = `g=
+while read -r sign pid; do
+  n=
+  for other in $g; do [ "$other" = "$pid" ] || n="$n $other"; done
+  [ "$sign" = - ] || n="$n $pid"
+  g=$n
+done
+for pid in $g; do kill -9 "-$pid"; done`;
+
+/** A shell beside us that outlives us: nothing inside of a process can act when it is killed. Made when it is first needed. */
+class Guard {
+  #input: Writable | undefined;
+  readonly #told = new Set<number>();
+
+  async tell(sign: "+" | "-", pid: number): Promise<void> {
+    if (process.platform === "win32") return;
+    if (sign === "+") this.#told.add(pid);
+    if (this.#input) {
+      this.#input.write(`${sign} ${pid}\n`);
+      return;
+    }
+    const { spawn } = await import("node:child_process");
+    this.#input ??= this.#start(spawn);
+    for (const told of this.#told) this.#input?.write(`+ ${told}\n`);
+  }
+
+  forget(pid: number): void {
+    if (this.#told.delete(pid)) void this.tell("-", pid);
+  }
+
+  dismiss(): void {
+    this.#told.clear();
+    this.#input?.end();
+    this.#input = undefined;
+  }
+
+  /** In a group and directory of its own, and nothing waits for it. Without it a killed agent leaves its commands running, as ever. */
+  #start(spawn: Spawn): Writable | undefined {
+    const child = spawn("/bin/sh", ["-c", GUARD], { cwd: "/", env: {}, detached: true, stdio: ["pipe", "ignore", "ignore"] });
+    child.on("error", () => undefined);
+    child.on("exit", () => {
+      this.#input = undefined;
+    });
+    child.unref();
+    child.stdin?.on("error", () => undefined);
+    (child.stdin as unknown as { unref(): void } | null)?.unref();
+    return child.stdin ?? undefined;
   }
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { ToolResult } from "../../core/index.ts";
 import { ProcessGroups } from "../../plugins/shared/shell.ts";
 import { type BashToolOptions, createBashTool } from "../../plugins/tools/definitions/bash.ts";
-import { runPi, tempDir } from "../helpers/pi.ts";
+import { runPi, startRpc, tempDir } from "../helpers/pi.ts";
 
 const textOf = ({ content }: ToolResult) => content.map((block) => ("text" in block ? block.text : "")).join("");
 const isAlive = (pid: number) => {
@@ -192,6 +192,25 @@ describe("ends", () => {
     expect(isAlive(pid)).toBe(true);
     groups.killAll();
     await until(() => !isAlive(pid));
+  });
+
+  it.skipIf(process.platform !== "linux")("commands end with an agent that is killed, also what they left in the background", async () => {
+    const run = (command: string) => ({ toolCalls: [{ name: "bash", arguments: { command } }] });
+    const left = "sleep 300 >/dev/null 2>&1 & echo $! > left; disown";
+    const rpc = startRpc({ script: [run(left), run("sh -c 'echo $$ > inner; sleep 300' & echo $$ > outer; wait")] });
+    await rpc.ask("prompt", { message: "go" });
+    const started = rpc.child.pid as number;
+    const pidIn = (name: string) => {
+      const path = join(rpc.places.cwd, name);
+      return existsSync(path) ? Number(readFileSync(path, "utf8")) : 0;
+    };
+    await until(() => ["left", "outer", "inner"].every((name) => pidIn(name) > 0));
+    // A guard comes beside the command when one has run for a while, and is told of each after that time.
+    await until(() => readFileSync(`/proc/${started}/task/${started}/children`, "utf8").trim().split(" ").length === 2);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    rpc.child.kill("SIGKILL");
+    await rpc.exited;
+    for (const name of ["left", "outer", "inner"]) await until(() => !isAlive(pidIn(name)));
   });
 
   it("waits for a command that closed its output, and gives one that reads input its end", async () => {
