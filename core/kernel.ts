@@ -12,7 +12,7 @@ import { type Contributions, Registry } from "./registry.ts";
 import { Run } from "./run.ts";
 import { checkParams } from "./schema.ts";
 import { Scope } from "./scope.ts";
-import { isTapped, own, tapsOf } from "./taps.ts";
+import { isTapped, isThenable, own, tapsOf } from "./taps.ts";
 import { streamModel } from "./turn.ts";
 
 interface Provided {
@@ -138,20 +138,25 @@ export class Kernel {
   }
 
   async execute(name: string, params: unknown, given: Partial<Call> = {}): Promise<Executed> {
+    return this.invoke(name, params, given);
+  }
+
+  /** Like `execute`, but a command that needs no promise makes none: its answer is there at once, its failure is thrown. */
+  invoke(name: string, params: unknown, given: Partial<Call> = {}): Executed | Promise<Executed> {
     const command = this.registry("commands").get(name);
     if (!command) throw new KernelError("E_UNKNOWN_COMMAND", `Unknown command: ${name}`);
-    const schema = this.#schemas.get(command) ?? command.params();
-    this.#schemas.set(command, schema);
+    let schema = this.#schemas.get(command);
+    if (!schema) {
+      schema = command.params();
+      this.#schemas.set(command, schema);
+    }
     const checked = checkParams(schema as never, (params ?? {}) as Record<string, unknown>);
     const work: (() => unknown)[] = [];
     const signal = given.signal ?? new AbortController().signal;
     const call: Call = { source: "plugin", after: (job) => void work.push(job), ...given, signal };
-    const data = await command.run(checked, call);
-    const after = () => {
-      const pending = work.splice(0).map((job) => job());
-      return pending.some((job) => job instanceof Promise) ? Promise.all(pending) : undefined;
-    };
-    return { data, after };
+    const after = () => (work.length === 0 ? undefined : together(work.splice(0).map((job) => job())));
+    const data = command.run(checked, call);
+    return isThenable(data) ? Promise.resolve(data).then((settled) => ({ data: settled, after })) : { data, after };
   }
 
   describe(): State {
@@ -294,6 +299,7 @@ export class Kernel {
       systemPrompt: (run) => kernel.systemPrompt(run),
       stream: (request) => streamModel(kernel, request),
       execute: (command, params, call) => kernel.execute(command, params, call),
+      invoke: (command, params, call) => kernel.invoke(command, params, call),
       describe: () => kernel.describe(),
       emit: (event) => kernel.emit(event),
       enqueue: (work) => kernel.bus.enqueue(work),
@@ -307,4 +313,9 @@ export class Kernel {
       plugins: () => kernel.plugins(),
     };
   }
+}
+
+/** Waits only if there is something to wait for. */
+function together(pending: unknown[]): Promise<unknown> | undefined {
+  return pending.some(isThenable) ? Promise.all(pending) : undefined;
 }

@@ -47,7 +47,7 @@ export function isTapped(hook: object): boolean {
   return (lists.get(hook)?.count ?? 0) > 0;
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | undefined)?.then === "function";
+export const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | undefined)?.then === "function";
 
 export class Taps {
   #all: readonly Entry[] = [];
@@ -99,62 +99,67 @@ export class Taps {
 
   /** Runs synchronous taps. */
   run(args: unknown[]): unknown {
-    let value = args[0];
+    let passed = args;
     for (const entry of this.#entries()) {
       try {
-        const answer = entry.fn(...(this.#combine === "waterfall" ? [value, ...args.slice(1)] : args));
+        const answer = entry.fn(...passed);
         if (answer === undefined) continue;
         if (this.#combine === "bail") return answer;
-        if (this.#combine === "waterfall") value = answer;
+        passed = this.#passedOn(passed, answer);
       } catch (error) {
-        if (this.#refuses) throw error;
-        entry.scope.threw(error);
+        if (this.#failed(entry, error)) throw error;
       }
     }
-    return this.#combine === "waterfall" ? value : undefined;
+    return this.#combine === "waterfall" ? passed[0] : undefined;
   }
 
   /** Runs taps that may be asynchronous; calls back synchronously while none is. */
   runAsync(args: unknown[], done: (error: Error | null, result?: unknown) => void): void {
-    const entries = this.#entries();
-    let value = args[0];
-    const step = (from: number): void => {
-      for (let index = from; index < entries.length; index++) {
-        const entry = entries[index] as Entry;
-        try {
-          const answer = entry.fn(...(this.#combine === "waterfall" ? [value, ...args.slice(1)] : args));
-          if (isThenable(answer)) {
-            answer.then(
-              (result) => (take(result) ? done(null, result) : step(index + 1)),
-              (error) => (failed(entry, error) ? done(error) : step(index + 1)),
-            );
-            return;
-          }
-          if (take(answer)) {
-            done(null, answer);
-            return;
-          }
-        } catch (error) {
-          if (failed(entry, error)) {
-            done(error as Error);
-            return;
-          }
-        }
+    this.#step(this.#entries(), 0, args, done);
+  }
+
+  /** From one entry to the end, or to the first that has to be waited for. A waterfall's value travels as the first argument. */
+  #step(entries: readonly Entry[], from: number, args: unknown[], done: (error: Error | null, result?: unknown) => void): void {
+    let passed = args;
+    for (let index = from; index < entries.length; index++) {
+      const entry = entries[index] as Entry;
+      let answer: unknown;
+      try {
+        answer = entry.fn(...passed);
+      } catch (error) {
+        if (!this.#failed(entry, error)) continue;
+        done(error as Error);
+        return;
       }
-      done(null, this.#combine === "waterfall" ? value : undefined);
-    };
-    /** true: the dispatch is decided */
-    const take = (answer: unknown): boolean => {
-      if (answer === undefined) return false;
-      if (this.#combine === "waterfall") value = answer;
-      return this.#combine === "bail";
-    };
-    const failed = (entry: Entry, error: unknown): boolean => {
-      if (this.#refuses) return true;
-      entry.scope.threw(error);
-      return false;
-    };
-    step(0);
+      if (answer === undefined) continue;
+      if (isThenable(answer)) {
+        const given = passed;
+        answer.then(
+          (result) => {
+            if (result !== undefined && this.#combine === "bail") done(null, result);
+            else this.#step(entries, index + 1, this.#passedOn(given, result), done);
+          },
+          (error) => (this.#failed(entry, error) ? done(error) : this.#step(entries, index + 1, given, done)),
+        );
+        return;
+      }
+      if (this.#combine === "bail") {
+        done(null, answer);
+        return;
+      }
+      passed = this.#passedOn(passed, answer);
+    }
+    done(null, this.#combine === "waterfall" ? passed[0] : undefined);
+  }
+
+  #passedOn(args: unknown[], answer: unknown): unknown[] {
+    return this.#combine === "waterfall" && answer !== undefined ? [answer, ...args.slice(1)] : args;
+  }
+
+  /** true: the dispatch is over */
+  #failed(entry: Entry, error: unknown): boolean {
+    if (!this.#refuses) entry.scope.threw(error);
+    return this.#refuses;
   }
 }
 

@@ -1,5 +1,5 @@
 /** One inbound record: read it, find its command, run it in its lane, answer. Never rejects: a bad record is its own failure and nobody else's. */
-import { type Command, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
+import { type Command, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
 import { MAX_RECORD_BYTES } from "../shared/frames/jsonl.ts";
 import type { Reply, RpcCall } from "./contract.ts";
 import type { Lanes } from "./lanes.ts";
@@ -55,23 +55,21 @@ export class Answerer {
     else {
       this.#lanes.inOrder(
         () => this.#laneNow(call),
-        () => this.#runInTurn(call),
+        () => this.#inRoom(() => this.#runInTurn(call)),
       );
     }
   }
 
   /** Extensions may have brought or taken the command since the record came. */
-  async #runInTurn(call: RpcCall): Promise<void> {
-    await this.#room();
+  #runInTurn(call: RpcCall): Promise<void> | undefined {
     const command = this.#find(call.command);
-    if (command) return this.#run(command, call);
-    await this.#reply({ success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call);
+    return command ? this.#run(command, call) : this.#reply({ success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call);
   }
 
   /** A client that sends and does not read must not make us pile up answers. One that has ended its input can do so no more. */
-  async #room(): Promise<void> {
+  #inRoom(work: () => Promise<void> | undefined): Promise<void> | undefined {
     const pressure = this.#out.writer.ready();
-    if (pressure) await Promise.race([pressure, aborted(this.#client.silent)]);
+    return pressure ? Promise.race([pressure, aborted(this.#client.silent)]).then(work) : work();
   }
 
   #laneNow(call: RpcCall): Lane {
@@ -83,53 +81,60 @@ export class Answerer {
     return this.#out.dialect().hides?.has(name) ? undefined : this.#kernel.registry("commands").get(name);
   }
 
-  async #run(command: Command, call: RpcCall): Promise<void> {
+  /** Most commands are done at once, and then so is their answer: no promise is made for them. */
+  #run(command: Command, call: RpcCall): Promise<void> | undefined {
     let isAcknowledged = false;
     const acknowledge = () => {
       if (isAcknowledged) return;
       isAcknowledged = true;
       void this.#reply({ success: true }, call);
     };
-    const isEarly = this.#out.dialect().acknowledges === "early";
+    const answer = (executed: Executed) => {
+      const isAnswered = isAcknowledged || command.silent === true;
+      return this.#reply(isAnswered ? undefined : success(command, executed.data), call, executed.after);
+    };
+    const refuse = (error: unknown) => (command.silent ? undefined : this.#reply(failure(error), call));
     try {
-      const executed = await this.#kernel.execute(call.command, call.params, {
+      const executed = this.#kernel.invoke(call.command, call.params, {
         ...(call.id !== undefined && { id: call.id }),
         source: "rpc",
         signal: this.#client.gone,
-        ...(isEarly && { acknowledge }),
+        ...(this.#out.dialect().acknowledges === "early" && { acknowledge }),
       });
-      const isAnswered = isAcknowledged || command.silent === true;
-      await this.#reply(isAnswered ? undefined : success(command, executed.data), call, () => executed.after());
+      return executed instanceof Promise ? executed.then(answer, refuse) : answer(executed);
     } catch (error) {
-      if (!command.silent) await this.#reply(failure(error), call);
+      return refuse(error);
     }
   }
 
   #refuse(reply: Failure, call?: RpcCall): void {
     this.#lanes.inOrder(
       () => "ordered",
-      async () => {
-        await this.#room();
-        await this.#reply(reply, call);
-      },
+      () => this.#inRoom(() => this.#reply(reply, call)),
     );
   }
 
   /** Puts the reply behind the events that the command caused, then does what may only follow it. */
-  #reply(reply: Reply | undefined, call: RpcCall | undefined, after?: () => unknown): Promise<void> {
-    return new Promise<unknown>((resolve, reject) => {
-      this.#kernel.enqueue(() => {
-        try {
-          if (reply) this.#out.records(this.#out.dialect().reply(reply, call));
-          resolve(after?.());
-        } catch (error) {
-          reject(error);
-        }
-      });
-    }).then(
-      () => undefined,
-      (error) => this.#kernel.fault({ during: call?.command ?? "parse", error }),
-    );
+  #reply(reply: Reply | undefined, call: RpcCall | undefined, after?: () => unknown): Promise<void> | undefined {
+    let isSaid = false;
+    let settle: (() => void) | undefined;
+    let following: Promise<unknown> | undefined;
+    const report = (error: unknown) => this.#kernel.fault({ during: call?.command ?? "parse", error });
+    this.#kernel.enqueue(() => {
+      try {
+        if (reply) this.#out.records(this.#out.dialect().reply(reply, call));
+        const pending = after?.();
+        if (pending instanceof Promise) following = pending.catch(report);
+      } catch (error) {
+        report(error);
+      }
+      isSaid = true;
+      settle?.();
+    });
+    if (isSaid) return following?.then(() => undefined);
+    return new Promise<void>((resolve) => {
+      settle = resolve;
+    }).then(() => following?.then(() => undefined));
   }
 }
 

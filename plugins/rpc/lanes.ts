@@ -23,18 +23,20 @@ export class Lanes {
    * Answers to questions of ours are taken at once. A command lets what came before it start: in the same chunk, and before the agent
    * was ready.
    */
-  immediate(work: () => Promise<void>, isAnswer: boolean): void {
-    this.#track(isAnswer ? work() : (this.#opening ?? nextTurn()).then(work));
+  immediate(work: () => Promise<void> | undefined, isAnswer: boolean): void {
+    const running = isAnswer ? work() : (this.#opening ?? nextTurn()).then(work);
+    if (running) this.#track(running);
   }
 
   /**
    * `lane` is asked when its turn has come: it may depend on what earlier commands changed. With nothing to wait for it starts
-   * inside this call.
+   * inside this call, and work that is done when it returns leaves nothing behind.
    */
-  inOrder(lane: () => Lane, work: () => Promise<void>): void {
+  inOrder(lane: () => Lane, work: () => Promise<void> | undefined): void {
     const start = () => {
       const isAwaited = lane() !== "background";
-      const running = this.#track(work());
+      const running = work();
+      if (running) this.#track(running);
       return isAwaited ? running : undefined;
     };
     const awaited = this.#unanswered === 0 ? start() : this.#ordered.then(start);
@@ -54,14 +56,13 @@ export class Lanes {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
-  async #answered(work: Promise<void>): Promise<void> {
+  async #answered(work: Promise<unknown>): Promise<void> {
     await work;
     this.#unanswered--;
   }
 
-  #track(running: Promise<void>): Promise<void> {
+  #track(running: Promise<void>): void {
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
-    return running;
   }
 }
