@@ -90,6 +90,7 @@ describe("imports", () => {
       "@anthropic-ai/sdk": /^plugins\/providers\//,
       openai: /^plugins\/providers\//,
       jiti: /^(plugins\/(extensions|loader)\/|src\/load-distribution\.ts)/,
+      chokidar: /^plugins\/watching\//,
       citty: /^src\//,
       tapable: /^(core|plugins)\//,
     };
@@ -101,6 +102,7 @@ describe("imports", () => {
       "@anthropic-ai/sdk",
       "openai",
       "jiti",
+      "chokidar",
       "yaml",
       "diff",
       "marked",

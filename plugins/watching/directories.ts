@@ -1,13 +1,21 @@
 /**
- * Watches directories, each once and not what is below: an event names the entry, and most are for nobody. A file is watched by its
- * directory, since editors replace files; what does not exist yet by the nearest directory above that does.
+ * Watches directories, each once and not what is below, and of their entries only those that somebody asked for. A file is watched by
+ * its directory, since editors replace files; what does not exist yet by the nearest directory above that does.
  */
-import { existsSync, type FSWatcher, readdirSync, realpathSync, statSync, watch } from "node:fs";
+import { existsSync, readdirSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
+import type { FSWatcher, watch } from "chokidar";
 import type { Place, Watch } from "./contract.ts";
 
 /** A place that holds more directories was hardly meant to be watched. */
 const MOST_DIRECTORIES = 2000;
+
+/** File systems that tell nobody what others change: NFS, SMB, 9P, FUSE and shared folders of virtual machines. */
+const SILENT = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x65735546, 0x786f4256]);
+/** How often those are looked at. */
+const POLL_MS = 500;
+/** What is said where no more can be watched, or nothing at all. */
+const UNWATCHABLE = new Set(["ENOSPC", "EMFILE", "ENFILE", "ENOSYS", "EOPNOTSUPP"]);
 
 type Matches = (name: string) => boolean;
 
@@ -18,18 +26,21 @@ interface Interest {
 }
 
 interface Directory<W> {
-  /** absent: it cannot be watched */
-  watcher: FSWatcher | undefined;
+  /** absent until all interests are known */
+  watcher?: FSWatcher;
   interests: Map<W, Interest>;
 }
 
 const everything: Matches = () => true;
 
 export class Directories<W extends Watch> {
+  readonly #watch: typeof watch;
   readonly #onChange: (who: W) => void;
   #open = new Map<string, Directory<W>>();
 
-  constructor(onChange: (who: W) => void) {
+  /** `watchFiles` is chokidar's, which is read when watching begins. */
+  constructor(watchFiles: typeof watch, onChange: (who: W) => void) {
+    this.#watch = watchFiles;
     this.#onChange = onChange;
   }
 
@@ -42,37 +53,39 @@ export class Directories<W extends Watch> {
     const news = new Set<W>();
     for (const [path, directory] of this.#open) {
       const known = before.get(path);
-      before.delete(path);
-      directory.watcher = known?.watcher ?? this.#watch(path);
-      for (const [who, { names }] of directory.interests) {
-        const had = known?.interests.get(who);
-        if (!had || [...names].some((name) => !had.names.has(name))) news.add(who);
+      const newcomers = [...directory.interests].filter(([who, interest]) => isWider(interest, known?.interests.get(who)));
+      for (const [who] of newcomers) news.add(who);
+      if (!known?.watcher || newcomers.length > 0) directory.watcher = this.#watchDirectory(path);
+      else {
+        directory.watcher = known.watcher;
+        before.delete(path);
       }
     }
-    for (const { watcher } of before.values()) watcher?.close();
+    for (const { watcher } of before.values()) void watcher?.close();
     return news;
   }
 
   /** Who watches something that changed after that time. */
   youngerThan(time: number): Set<W> {
     const found = new Set<W>();
-    // The clock of file systems may be a little behind.
-    const isYounger = (path: string) => (look(path)?.ctimeMs ?? 0) >= time - 10;
-    for (const [path, { interests }] of this.#open) {
-      const isNew = isYounger(path);
-      for (const [who, { names, filters }] of interests) {
-        if (found.has(who)) continue;
-        const others = filters.size > 0 ? entriesOf(path).map(({ name }) => name) : [];
-        const all = [...names, ...others.filter((name) => [...filters].some((matches) => matches(name)))];
-        if (isNew || all.some((name) => isYounger(join(path, name)))) found.add(who);
-      }
-    }
+    for (const path of this.#open.keys()) for (const who of this.#youngIn(path, time)) found.add(who);
     return found;
   }
 
   close(): void {
-    for (const { watcher } of this.#open.values()) watcher?.close();
+    for (const { watcher } of this.#open.values()) void watcher?.close();
     this.#open.clear();
+  }
+
+  /** Entries count, and not the directory's own time: most of what comes and goes in it is for nobody. */
+  #youngIn(path: string, time: number): W[] {
+    // The clock of file systems may be a little behind.
+    const isYounger = (name: string) => (look(join(path, name))?.ctimeMs ?? 0) >= time - 10;
+    return [...(this.#open.get(path)?.interests ?? [])].flatMap(([who, { names, filters }]) => {
+      const others = filters.size > 0 ? entriesOf(path).map(({ name }) => name) : [];
+      const all = [...names, ...others.filter((name) => matchesAny(filters, name))];
+      return all.some(isYounger) ? [who] : [];
+    });
   }
 
   // ------------------------------------------------------------ what is watched
@@ -115,7 +128,7 @@ export class Directories<W extends Watch> {
   }
 
   #interest(who: W, path: string): Interest {
-    const directory = this.#open.get(path) ?? { watcher: undefined, interests: new Map<W, Interest>() };
+    const directory = this.#open.get(path) ?? { interests: new Map<W, Interest>() };
     this.#open.set(path, directory);
     const interest = directory.interests.get(who) ?? { names: new Set(), filters: new Set() };
     directory.interests.set(who, interest);
@@ -124,26 +137,40 @@ export class Directories<W extends Watch> {
 
   // ------------------------------------------------------------ events
 
-  /** One that fails only means that a change is noticed later, or by hand. */
-  #watch(path: string): FSWatcher | undefined {
-    try {
-      const watcher = watch(path, { persistent: false }, (_, name) => this.#event(path, name));
-      watcher.on("error", () => this.#forget(path));
-      return watcher;
-    } catch {
-      return undefined;
-    }
+  #watchDirectory(path: string, isPolled = isSilent(path)): FSWatcher {
+    const since = Date.now();
+    const watcher = this.#watch(path, {
+      depth: 0,
+      ignoreInitial: true,
+      persistent: false,
+      ignored: (entry) => entry !== path && !this.#isWanted(path, basename(entry)),
+      ...(isPolled && { usePolling: true, interval: POLL_MS }),
+    });
+    watcher.on("all", (_, entry) => this.#event(path, entry === path ? null : basename(entry)));
+    // What changed while it looked around for the first time.
+    watcher.on("ready", () => this.#open.get(path)?.watcher === watcher && this.#youngIn(path, since).forEach(this.#onChange));
+    watcher.on("error", (error) => {
+      const isCurrent = this.#open.get(path)?.watcher === watcher;
+      if (!isCurrent || isPolled || !UNWATCHABLE.has((error as NodeJS.ErrnoException).code ?? "")) return;
+      void watcher.close();
+      (this.#open.get(path) as Directory<W>).watcher = this.#watchDirectory(path, true);
+    });
+    return watcher;
+  }
+
+  #isWanted(path: string, name: string): boolean {
+    for (const { names, filters } of this.#open.get(path)?.interests.values() ?? []) if (names.has(name) || matchesAny(filters, name)) return true;
+    return false;
   }
 
   #event(path: string, name: string | null): void {
     const directory = this.#open.get(path);
     if (!directory) return;
-    const isOwn = name === null || name === basename(path);
     for (const [who, { names, filters }] of directory.interests) {
-      if (isOwn || names.has(name) || [...filters].some((matches) => matches(name))) this.#onChange(who);
+      if (name === null || names.has(name) || matchesAny(filters, name)) this.#onChange(who);
     }
     // A directory that went, or whose place another has taken, is watched anew.
-    if (isOwn && !existsSync(path)) this.#forget(path);
+    if (name === null && !existsSync(path)) this.#forget(path);
     if (name !== null && this.#open.has(join(path, name))) this.#forget(join(path, name));
   }
 
@@ -151,10 +178,28 @@ export class Directories<W extends Watch> {
   #forget(path: string): void {
     for (const [other, { watcher, interests }] of this.#open) {
       if (other !== path && !other.startsWith(path + sep)) continue;
-      watcher?.close();
+      void watcher?.close();
       this.#open.delete(other);
       for (const who of interests.keys()) this.#onChange(who);
     }
+  }
+}
+
+function matchesAny(filters: ReadonlySet<Matches>, name: string): boolean {
+  for (const matches of filters) if (matches(name)) return true;
+  return false;
+}
+
+/** Filters are of one kind for one who asks, so that their number tells. */
+function isWider({ names, filters }: Interest, before: Interest | undefined): boolean {
+  return !before || filters.size > before.filters.size || [...names].some((name) => !before.names.has(name));
+}
+
+function isSilent(path: string): boolean {
+  try {
+    return SILENT.has(statfsSync(path).type);
+  } catch {
+    return false;
   }
 }
 

@@ -23,7 +23,7 @@ const watching = definePlugin({
       const mode = kernel.registry("transports").get(name)?.mode ?? name;
       const isOff = (mode !== "rpc" && mode !== "tui") || kernel.options["no-hot-reload"];
       if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
-      const timer = setTimeout(() => service.begin(), BEGIN_AFTER_MS);
+      const timer = setTimeout(() => void service.begin().catch((error) => kernel.fault({ during: "reload", error })), BEGIN_AFTER_MS);
       timer.unref();
       kernel.defer(() => clearTimeout(timer));
     });

@@ -20,6 +20,7 @@ export class WatchingService implements Watching {
   /** absent: not begun, or ended */
   #directories: Directories<Watcher> | undefined;
   #isRearranging = false;
+  #hasEnded = false;
   /** what is younger may have changed after it was read */
   #started = Date.now();
 
@@ -47,13 +48,16 @@ export class WatchingService implements Watching {
     };
   }
 
-  begin(): void {
-    this.#directories = new Directories((watcher) => this.#gather(watcher));
+  async begin(): Promise<void> {
+    const { watch } = await import("chokidar");
+    if (this.#hasEnded) return;
+    this.#directories = new Directories(watch, (watcher) => this.#gather(watcher));
     this.#arrange();
     for (const watcher of this.#directories.youngerThan(this.#started)) this.#gather(watcher);
   }
 
   end(): void {
+    this.#hasEnded = true;
     this.#directories?.close();
     this.#directories = undefined;
     for (const { timer } of this.#watchers) clearTimeout(timer);

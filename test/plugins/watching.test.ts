@@ -261,3 +261,13 @@ test.each([
   expect(await commandNames(rpc)).toEqual(["x"]);
   expect((await asked("hello")).system).toContain("law");
 });
+
+test("where the file system sends no events, files are looked at", async () => {
+  const { rpc, agent } = start({ env: { CHOKIDAR_USEPOLLING: "1", CHOKIDAR_INTERVAL: "50" } });
+  put(agent("prompts/early.md"), "early");
+  await listed(rpc, ["early"]);
+  put(agent("prompts/late.md"), "late");
+  await listed(rpc, ["early", "late"]);
+  rmSync(agent("prompts/early.md"));
+  await listed(rpc, ["late"]);
+});
