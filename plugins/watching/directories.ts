@@ -1,10 +1,12 @@
 /**
  * Watches directories, each once and not what is below, and of their entries only those that somebody asked for. A file is watched by
- * its directory, since editors replace files; what does not exist yet by the nearest directory above that does.
+ * its directory, since editors replace files; what does not exist yet by the nearest directory above that does. chokidar watches where
+ * files of a kind may come and go. It reads a directory again at each change, so where only some names count, as in the home or the
+ * directory for temporary files, Node's own notices do, which tell the name.
  */
-import { existsSync, readdirSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { existsSync, watch as nodeWatch, readdirSync, realpathSync, statfsSync, statSync, unwatchFile, watchFile } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
-import type { FSWatcher, watch } from "chokidar";
+import type { watch } from "chokidar";
 import type { Place, Watch } from "./contract.ts";
 
 /** A place that holds more directories was hardly meant to be watched. */
@@ -25,22 +27,32 @@ interface Interest {
   filters: Set<Matches>;
 }
 
+interface Watcher {
+  close(): unknown;
+}
+
 interface Directory<W> {
   /** absent until all interests are known */
-  watcher?: FSWatcher;
+  watcher?: Watcher;
   interests: Map<W, Interest>;
 }
 
 const everything: Matches = () => true;
 
+export interface DirectoriesOptions {
+  /** chokidar's, which is read when watching begins */
+  watch: typeof watch;
+  /** Look at files instead of waiting for notices, everywhere. */
+  polls: boolean;
+}
+
 export class Directories<W extends Watch> {
-  readonly #watch: typeof watch;
+  readonly #options: DirectoriesOptions;
   readonly #onChange: (who: W) => void;
   #open = new Map<string, Directory<W>>();
 
-  /** `watchFiles` is chokidar's, which is read when watching begins. */
-  constructor(watchFiles: typeof watch, onChange: (who: W) => void) {
-    this.#watch = watchFiles;
+  constructor(options: DirectoriesOptions, onChange: (who: W) => void) {
+    this.#options = options;
     this.#onChange = onChange;
   }
 
@@ -137,9 +149,15 @@ export class Directories<W extends Watch> {
 
   // ------------------------------------------------------------ events
 
-  #watchDirectory(path: string, isPolled = isSilent(path)): FSWatcher {
+  #watchDirectory(path: string, isPolled = this.#options.polls || isSilent(path)): Watcher {
+    const interests = [...(this.#open.get(path)?.interests.values() ?? [])];
+    if (interests.some(({ filters }) => filters.size > 0)) return this.#watchEntries(path, isPolled);
+    return isPolled ? this.#pollNames(path, new Set(interests.flatMap(({ names }) => [...names]))) : this.#watchNames(path);
+  }
+
+  #watchEntries(path: string, isPolled: boolean): Watcher {
     const since = Date.now();
-    const watcher = this.#watch(path, {
+    const watcher = this.#options.watch(path, {
       depth: 0,
       ignoreInitial: true,
       persistent: false,
@@ -149,13 +167,40 @@ export class Directories<W extends Watch> {
     watcher.on("all", (_, entry) => this.#event(path, entry === path ? null : basename(entry)));
     // What changed while it looked around for the first time.
     watcher.on("ready", () => this.#open.get(path)?.watcher === watcher && this.#youngIn(path, since).forEach(this.#onChange));
-    watcher.on("error", (error) => {
-      const isCurrent = this.#open.get(path)?.watcher === watcher;
-      if (!isCurrent || isPolled || !UNWATCHABLE.has((error as NodeJS.ErrnoException).code ?? "")) return;
-      void watcher.close();
-      (this.#open.get(path) as Directory<W>).watcher = this.#watchDirectory(path, true);
-    });
+    watcher.on("error", (error) => this.#failed(path, watcher, error, isPolled));
     return watcher;
+  }
+
+  #watchNames(path: string): Watcher {
+    try {
+      // A directory that goes says its own name.
+      const watcher = nodeWatch(path, { persistent: false }, (_, name) => this.#event(path, name === basename(path) ? null : name));
+      watcher.on("error", (error) => this.#failed(path, watcher, error, false));
+      return watcher;
+    } catch (error) {
+      if (isUnwatchable(error)) return this.#watchDirectory(path, true);
+      // It went, or is not for us: then nothing is to be seen there.
+      return { close() {} };
+    }
+  }
+
+  #pollNames(path: string, names: ReadonlySet<string>): Watcher {
+    const stops = [...names].map((name) => {
+      const onChange = () => this.#event(path, name);
+      watchFile(join(path, name), { persistent: false, interval: POLL_MS }, onChange);
+      return () => unwatchFile(join(path, name), onChange);
+    });
+    return { close: () => stops.forEach((stop) => void stop()) };
+  }
+
+  #failed(path: string, watcher: Watcher, error: unknown, isPolled: boolean): void {
+    const directory = this.#open.get(path);
+    if (directory?.watcher !== watcher) return;
+    if (!existsSync(path)) this.#forget(path);
+    else if (!isPolled && isUnwatchable(error)) {
+      void watcher.close();
+      directory.watcher = this.#watchDirectory(path, true);
+    }
   }
 
   #isWanted(path: string, name: string): boolean {
@@ -193,6 +238,10 @@ function matchesAny(filters: ReadonlySet<Matches>, name: string): boolean {
 /** Filters are of one kind for one who asks, so that their number tells. */
 function isWider({ names, filters }: Interest, before: Interest | undefined): boolean {
   return !before || filters.size > before.filters.size || [...names].some((name) => !before.names.has(name));
+}
+
+function isUnwatchable(error: unknown): boolean {
+  return UNWATCHABLE.has((error as NodeJS.ErrnoException | undefined)?.code ?? "");
 }
 
 function isSilent(path: string): boolean {

@@ -23,7 +23,10 @@ const watching = definePlugin({
       const mode = kernel.registry("transports").get(name)?.mode ?? name;
       const isOff = (mode !== "rpc" && mode !== "tui") || kernel.options["no-hot-reload"];
       if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
-      const timer = setTimeout(() => void service.begin().catch((error) => kernel.fault({ during: "reload", error })), BEGIN_AFTER_MS);
+      // chokidar's own switch.
+      const polls = /^(1|true)$/i.test(kernel.tryService("settings")?.env("CHOKIDAR_USEPOLLING") ?? "");
+      const begin = () => service.begin(polls).catch((error) => kernel.fault({ during: "reload", error }));
+      const timer = setTimeout(() => void begin(), BEGIN_AFTER_MS);
       timer.unref();
       kernel.defer(() => clearTimeout(timer));
     });

@@ -48,10 +48,10 @@ export class WatchingService implements Watching {
     };
   }
 
-  async begin(): Promise<void> {
+  async begin(polls: boolean): Promise<void> {
     const { watch } = await import("chokidar");
     if (this.#hasEnded) return;
-    this.#directories = new Directories(watch, (watcher) => this.#gather(watcher));
+    this.#directories = new Directories({ watch, polls }, (watcher) => this.#gather(watcher));
     this.#arrange();
     for (const watcher of this.#directories.youngerThan(this.#started)) this.#gather(watcher);
   }
