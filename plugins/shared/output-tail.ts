@@ -18,6 +18,8 @@ export interface OutputSnapshot {
 }
 
 const LF = 10;
+/** What may wait for the disk, in bytes. */
+const MOST_UNWRITTEN = 1024 * 1024;
 
 export class OutputTail {
   readonly #maxLines: number;
@@ -33,6 +35,9 @@ export class OutputTail {
   #path: string | undefined;
   #file: Promise<FileHandle> | undefined;
   #writing: Promise<void> | undefined;
+  /** on their way into the file */
+  #unwritten: Buffer[] = [];
+  #unwrittenBytes = 0;
   #isLost = false;
 
   constructor({ maxLines = DEFAULT_MAX_LINES, maxBytes = DEFAULT_MAX_BYTES }: { maxLines?: number; maxBytes?: number } = {}) {
@@ -40,17 +45,17 @@ export class OutputTail {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes more output. The answer, if any, is to be awaited before the next: the file is being written. */
+  /** Takes more output. The answer, if any, is to be awaited before the next: the file is behind. */
   push(chunk: Buffer): Promise<void> | undefined {
     if (chunk.length === 0) return undefined;
     this.#count(chunk);
     const hadFile = this.#path !== undefined;
     this.#chunks.push(chunk);
     this.#held += chunk.length;
-    if (hadFile) this.#spill([chunk]);
-    else if (this.#totalBytes > this.#maxBytes || this.#totalLines() > this.#maxLines) this.#spill([...this.#chunks]);
+    if (hadFile && !this.#isLost) this.#spill([chunk]);
+    else if (!hadFile && (this.#totalBytes > this.#maxBytes || this.#totalLines() > this.#maxLines)) this.#spill([...this.#chunks]);
     if (this.#path !== undefined) this.#forget();
-    return this.#writing;
+    return this.#unwrittenBytes > MOST_UNWRITTEN ? this.#writing : undefined;
   }
 
   snapshot(): OutputSnapshot {
@@ -123,15 +128,28 @@ export class OutputTail {
       this.#path = join(tmpdir(), `pi-bash-${this.#artifactId}.log`);
       this.#file = open(this.#path, "wx", 0o600);
     }
-    const before = this.#writing;
-    const writing = (async () => {
-      await before;
+    for (const chunk of chunks) {
+      this.#unwritten.push(chunk);
+      this.#unwrittenBytes += chunk.length;
+    }
+    this.#writing ??= this.#write();
+  }
+
+  /** Until nothing is left. A full disk must not lose the result: what is shown is in memory. */
+  async #write(): Promise<void> {
+    try {
       const file = await (this.#file as Promise<FileHandle>);
-      for (const chunk of chunks) await file.appendFile(chunk);
-    })();
-    // A full disk must not lose the result: what is shown is in memory.
-    this.#writing = writing.catch(() => {
+      while (this.#unwritten.length > 0) {
+        const bytes = Buffer.concat(this.#unwritten.splice(0));
+        await file.appendFile(bytes);
+        this.#unwrittenBytes -= bytes.length;
+      }
+    } catch {
       this.#isLost = true;
-    });
+      this.#unwritten = [];
+      this.#unwrittenBytes = 0;
+    } finally {
+      this.#writing = undefined;
+    }
   }
 }

@@ -19,6 +19,8 @@ const sequence = new RegExp(
 const unfinished = new RegExp(`${ESC}(?:\\[[0-?]*[ -/]*|\\][^\\u0007${ESC}]*${ESC}?|[PX^_][^${ESC}]*${ESC}?|[ -/]*)$`);
 /** All control characters but line feed and tab. */
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Nearly all output has none of them, and one look at it is enough. */
+const hasControls = new RegExp(controls.source);
 /** What is longer is no sequence. */
 const MAX_SEQUENCE = 4096;
 
@@ -29,6 +31,10 @@ export class PlainText {
   /** The next part of the text; the start of a sequence waits for its rest. */
   push(bytes: Buffer): string {
     const text = this.#held + this.#decoder.write(bytes);
+    if (!hasControls.test(text)) {
+      this.#held = "";
+      return text;
+    }
     const start = unfinished.exec(text)?.index ?? text.length;
     const isHeld = text.length - start <= MAX_SEQUENCE;
     this.#held = isHeld ? text.slice(start) : "";
