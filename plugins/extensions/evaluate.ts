@@ -34,14 +34,18 @@ type Body = (...args: unknown[]) => unknown;
 
 const parameters = "exports, require, module, __filename, __dirname, jitiImport, jitiESMResolve, importMeta";
 const specifiers = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])([^"'\n]+)\1/g;
+/** Names may be made at run time where one of these words stands. */
+const resolving = /\brequire\b|\bresolve\b|\bimport\s*\(|\bmodule\b|\beval\b|\bFunction\b/;
 const builtins = new Set(builtinModules);
+const isBuiltin = (specifier: string) => specifier.startsWith("node:") || builtins.has(specifier);
 const nodeRequire = createRequire(import.meta.url);
 
 export interface EvaluationOptions {
   entry: string;
   modules: VirtualModules;
   transform: Transform;
-  createJiti: typeof createJiti;
+  /** jiti is read when a file needs it: many use nothing but the API and Node's modules. */
+  loadJiti(): Promise<typeof createJiti>;
   /** told of every own file with its text; undefined if it is wanted and absent */
   onFile(file: string, text: string | undefined): void;
 }
@@ -51,6 +55,7 @@ export class Evaluation {
   readonly #modules = new Map<string, OwnModule>();
   readonly #pending = new Map<string, Promise<unknown>>();
   readonly #resolvers = new Map<string, Jiti>();
+  #createJiti: typeof createJiti | undefined;
 
   constructor(options: EvaluationOptions) {
     this.#options = options;
@@ -69,7 +74,7 @@ export class Evaluation {
       await modules.prepare(specifier);
       return modules.get(specifier);
     }
-    if (specifier.startsWith("node:") || builtins.has(specifier)) return nodeRequire(specifier);
+    if (isBuiltin(specifier)) return nodeRequire(specifier);
     const file = this.#locate(from, specifier, true);
     return file && this.#isOwn(file) ? this.#load(file) : this.#resolver(from).import(specifier);
   }
@@ -81,7 +86,8 @@ export class Evaluation {
       if (!found) throw new Error(`require("${specifier}") came before the module was loaded; import it instead.`);
       return found;
     }
-    const file = specifier.startsWith("node:") || builtins.has(specifier) ? undefined : this.#locate(from, specifier, false);
+    if (isBuiltin(specifier)) return nodeRequire(specifier);
+    const file = this.#locate(from, specifier, false);
     return file && this.#isOwn(file) ? this.#loadNow(file) : this.#resolver(from)(specifier);
   }
 
@@ -101,7 +107,8 @@ export class Evaluation {
   #resolver(file: string): Jiti {
     let resolver = this.#resolvers.get(file);
     if (!resolver) {
-      resolver = this.#options.createJiti(pathToFileURL(file).href, {
+      if (!this.#createJiti) throw new Error(`${file} resolves a name that is not in its text`);
+      resolver = this.#createJiti(pathToFileURL(file).href, {
         fsCache: false,
         moduleCache: false,
         interopDefault: true,
@@ -125,7 +132,7 @@ export class Evaluation {
     // A cycle gets what is there so far, as in CommonJS.
     if (known) return known.exports;
     const text = this.#read(file);
-    await Promise.all([...specifiersOf(text)].filter((name) => this.#options.modules.serves(name)).map((name) => this.#options.modules.prepare(name)));
+    await this.#prepare(text);
     const raced = this.#modules.get(file);
     if (raced) return (await this.#pending.get(file)) ?? raced.exports;
     const module = this.#begin(file);
@@ -139,6 +146,14 @@ export class Evaluation {
       this.#modules.delete(file);
       throw error;
     });
+  }
+
+  /** Makes ready what a file may ask for without waiting. */
+  async #prepare(text: string): Promise<void> {
+    const { modules, loadJiti } = this.#options;
+    const names = [...specifiersOf(text)];
+    if (resolving.test(text) || names.some((name) => !modules.serves(name) && !isBuiltin(name))) this.#createJiti ??= await loadJiti();
+    await Promise.all(names.filter((name) => modules.serves(name)).map((name) => modules.prepare(name)));
   }
 
   #loadNow(file: string): unknown {
@@ -199,16 +214,15 @@ export class Evaluation {
 
   #arguments(module: OwnModule): unknown[] {
     const file = module.filename;
-    const resolver = this.#resolver(file);
     const require = Object.assign((specifier: string) => this.#require(file, specifier), {
-      resolve: resolver.resolve,
+      resolve: (specifier: string, ...rest: [never?]) => this.#resolver(file).resolve(specifier, ...rest),
       cache: {},
       main: undefined,
       extensions: {},
     });
     module.require = require;
     const url = pathToFileURL(file).href;
-    const esmResolve = (specifier: string) => String(resolver.esmResolve(specifier));
+    const esmResolve = (specifier: string) => String(this.#resolver(file).esmResolve(specifier));
     const importMeta = { url, filename: file, dirname: dirname(file), resolve: esmResolve };
     return [module.exports, require, module, file, dirname(file), (specifier: string) => this.#import(file, String(specifier)), esmResolve, importMeta];
   }

@@ -1,5 +1,4 @@
 /** Reads extension modules: fresh on every load, with the API's package names served by us, and failures that say where. */
-import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf } from "../../core/index.ts";
@@ -7,18 +6,20 @@ import type { Transform } from "../shared/compiler.ts";
 import { Evaluation, type VirtualModules } from "./evaluate.ts";
 import { cachedTransform } from "./transform.ts";
 
+export type OwnFiles = Map<string, string | undefined>;
+
 /** An evaluated module: its default export, and its own files as they were read. It outlives instances made from it. */
 export interface EvaluatedModule {
   readonly exported: unknown;
-  /** own files to the hash of their content; "" for one that is wanted and absent. Grows with late imports. */
-  readonly files: Map<string, string>;
+  /** own files with their text; undefined for one that is wanted and absent. Grows with late imports. */
+  readonly files: OwnFiles;
 }
 
 /** A load that failed; `files` says what to watch for the repair. */
 export class LoadError extends Error {
-  readonly files: Map<string, string>;
+  readonly files: OwnFiles;
 
-  constructor(message: string, files: Map<string, string>, cause?: unknown) {
+  constructor(message: string, files: OwnFiles, cause?: unknown) {
     super(message, { cause });
     this.name = "LoadError";
     this.files = files;
@@ -39,20 +40,19 @@ export class ModuleReader {
   /** Evaluates `entry` and all of its own files anew. */
   async read(entry: string): Promise<EvaluatedModule> {
     fillIn();
-    const files = new Map<string, string>([[entry, ""]]);
+    const files: OwnFiles = new Map([[entry, undefined]]);
     const missing = await stat(entry).then(
       (found) => (found.isFile() ? undefined : `Extension path is not a file: ${entry}`),
       (error) => (error.code === "ENOENT" ? `Extension path does not exist: ${entry}` : `Cannot read ${entry}: ${messageOf(error)}`),
     );
     if (missing) throw new LoadError(missing, files);
-    const { createJiti } = await import("jiti");
     const evaluation = new Evaluation({
       entry,
       modules: this.#modules,
       transform: this.#transform,
-      createJiti,
+      loadJiti: async () => (await import("jiti")).createJiti,
       onFile: (file, text) => {
-        files.set(file, text === undefined ? "" : hashOf(text));
+        files.set(file, text);
         this.#onFile(file);
       },
     });
@@ -62,10 +62,6 @@ export class ModuleReader {
       throw new LoadError(located(error, files), files, error);
     }
   }
-}
-
-export function hashOf(text: string | Buffer): string {
-  return createHash("sha1").update(text).digest("base64");
 }
 
 /** `export default`, `module.exports =` and `exports.default =` all count. */
@@ -80,7 +76,7 @@ export function defaultOf(module: unknown): unknown {
 }
 
 /** The message of a failure with the place in the extension's own files where it happened, unless it says so itself. */
-export function located(error: unknown, files: ReadonlyMap<string, string>): string {
+export function located(error: unknown, files: ReadonlyMap<string, unknown>): string {
   const message = messageOf(error)
     .replace(/\s*\n\s*/g, " ")
     .trim();

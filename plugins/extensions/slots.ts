@@ -17,8 +17,8 @@ export interface Slot extends ResourceFile {
   live?: Instance;
   /** why the last attempt failed */
   error?: string;
-  /** own files of the last attempt, to the hashes of what was read */
-  files: ReadonlyMap<string, string>;
+  /** own files of the last attempt, with what was read */
+  files: ReadonlyMap<string, string | undefined>;
   loadMs: number;
   /** times of recent hot reloads */
   recent: number[];

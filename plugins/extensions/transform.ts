@@ -1,12 +1,16 @@
-/** Compiles extension sources, remembering the results: private, atomic, addressed by content, and never able to break a load. */
-import { createHash } from "node:crypto";
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+/**
+ * Compiles extension sources, remembering the results: private, atomic, and never able to break a load. A result is kept with its source
+ * and counts only for exactly that: comparing costs less than Node's module for checksums.
+ */
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compile as compileTypeScript, type Transform, type TransformInput } from "../shared/compiler.ts";
+import { compile as compileTypeScript, type Transform } from "../shared/compiler.ts";
 import { makeDirectory } from "../shared/directories.ts";
 
 /** Changes with whatever changes the output for the same input. */
-const SALT = "jiti-2.7.0/1";
+const SALT = "jiti-2.7.0/2";
+/** A file that was not written to its end lacks it. */
+const END = "\n//end";
 /** Files kept; the oldest go first. */
 const MAX_FILES = 4000;
 
@@ -14,11 +18,14 @@ const MAX_FILES = 4000;
 export function cachedTransform(directory: string | undefined, compile: Transform = compileTypeScript): Transform {
   if (directory === undefined || !isPrivate(directory)) return compile;
   return (input) => {
-    const file = join(directory, `${keyOf(input)}.js`);
-    const known = readChecked(file);
+    const { source, filename, ts, async, jsx, interopDefault } = input;
+    const place = JSON.stringify([SALT, filename, ts, async, jsx, interopDefault]);
+    const file = join(directory, `${nameFor(place)}.js`);
+    const head = `${place}\n${source.length}\n${source}`;
+    const known = readKnown(file, head);
     if (known !== undefined) return { code: known };
     const output = compile(input);
-    if (!output.error) writeChecked(file, output.code);
+    if (!output.error) writeKnown(file, head + output.code + END);
     return output;
   };
 }
@@ -35,11 +42,15 @@ export function pruneCache(directory: string): void {
   }
 }
 
-function keyOf({ source, filename, ts, async, jsx, interopDefault }: TransformInput): string {
-  return createHash("sha256")
-    .update(JSON.stringify([SALT, filename, ts, async, jsx, interopDefault]))
-    .update(source)
-    .digest("hex");
+/** Two places that share a name, which hardly ever happens, take turns. */
+function nameFor(place: string): string {
+  let [one, other] = [0xdeadbeef, 0x41c6ce57];
+  for (let index = 0; index < place.length; index++) {
+    const code = place.charCodeAt(index);
+    one = Math.imul(one ^ code, 0x9e3779b1);
+    other = Math.imul(other ^ code, 0x5f356495);
+  }
+  return [one, other].map((half) => ((half ^ (half >>> 15)) >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
 /** Only a directory that nobody else can write to is trusted: what is in it is run. */
@@ -56,22 +67,20 @@ function isPrivate(directory: string): boolean {
   }
 }
 
-/** The code, if its checksum fits: a torn file counts as absent. */
-function readChecked(file: string): string | undefined {
+/** The code, if the file is whole and made of the same. */
+function readKnown(file: string, head: string): string | undefined {
   try {
-    const text = readFileSync(file, "utf8");
-    const end = text.lastIndexOf("\n//");
-    const code = text.slice(0, end);
-    return end >= 0 && text.slice(end + 3) === checksum(code) ? code : undefined;
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    return text.startsWith(head) && text.endsWith(END) ? text.slice(head.length, -END.length) : undefined;
   } catch {
     return undefined;
   }
 }
 
-function writeChecked(file: string, code: string): void {
+function writeKnown(file: string, text: string): void {
   const temporary = `${file}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   try {
-    writeFileSync(temporary, `${code}\n//${checksum(code)}`, { mode: 0o600 });
+    writeFileSync(temporary, text, { mode: 0o600 });
     renameSync(temporary, file);
   } catch {
     try {
@@ -80,8 +89,4 @@ function writeChecked(file: string, code: string): void {
       // The cache is a convenience: the code is there without it.
     }
   }
-}
-
-function checksum(code: string): string {
-  return createHash("sha1").update(code).digest("hex");
 }

@@ -4,7 +4,6 @@ import { dirname, extname, join } from "node:path";
 import type {} from "../settings/contract.ts";
 import type { Place } from "../watching/contract.ts";
 import type { ExtensionHost } from "./host.ts";
-import { hashOf } from "./load.ts";
 import type { Reloader } from "./reload.ts";
 import type { Slot } from "./slots.ts";
 
@@ -72,8 +71,8 @@ class Changes {
   async in(slot: Slot): Promise<boolean> {
     const differences: string[] = [];
     for (const [file, known] of slot.files) {
-      const hash = await readFile(file).then(hashOf, () => "");
-      if (hash !== known && !(hash === "" && file === slot.path)) differences.push(`${file}\n${hash}`);
+      const text = await readFile(file, "utf8").catch(() => undefined);
+      if (text !== known && !(text === undefined && file === slot.path)) differences.push(`${file}\n${text}`);
     }
     const state = differences.join("\n");
     if (state === "") this.#seen.delete(slot.path);
