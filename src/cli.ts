@@ -18,7 +18,7 @@ const CLOSING_MS = 5000;
 const STALLED_MS = 2000;
 
 /** Finds out what to run; it may take words out of the command line. */
-export type ChooseProgram = (argv: string[], cwd: string) => Program | Promise<Program>;
+export type ChooseProgram = (argv: string[], cwd: string, guard: ProcessGuard) => Program | Promise<Program>;
 
 /** Runs the program and ends the process. */
 export async function main(choose: ChooseProgram, argv = process.argv.slice(2)): Promise<void> {
@@ -42,7 +42,7 @@ export async function main(choose: ChooseProgram, argv = process.argv.slice(2)):
   });
   let status: number;
   try {
-    const program = await choose(argv, workingDirectory());
+    const program = await choose(argv, workingDirectory(), guard);
     envPrefix = program.branding.envPrefix;
     status = await Promise.race([run(kernel, guard, program, argv), guard.ended]);
   } catch (error) {

@@ -124,6 +124,7 @@ export class ExtensionHost {
   }
 
   async read(slot: Slot): Promise<EvaluatedModule> {
+    this.kernel.tryService("process")?.guardChildren();
     const inline = this.kernel.options.extensionFactories?.[this.#inline().findIndex(({ path }) => path === slot.path)];
     if (inline) return { exported: await this.#exportedBy(inline), files: new Map() };
     try {

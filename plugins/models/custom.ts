@@ -1,6 +1,6 @@
 /** models.json: the user's own providers and models. Read as a whole or not at all; comments are allowed. */
-import { readFile } from "node:fs/promises";
 import { messageOf } from "../../core/index.ts";
+import { readTextFile } from "../shared/text-file.ts";
 import { isThinkingLevel } from "../shared/thinking.ts";
 import type { ModelConfig, ProviderConfig } from "./contract.ts";
 
@@ -26,11 +26,11 @@ export class CustomModels {
   }
 
   /** Reads the file; what it says counts from then on. */
-  async read(): Promise<void> {
+  read(): void {
     const path = this.#path();
     if (!path) return;
     try {
-      const text = await readFile(path, "utf8");
+      const text = readTextFile(path);
       if (text === this.#text) return;
       this.#text = text;
       this.error = undefined;

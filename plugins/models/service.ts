@@ -88,7 +88,7 @@ export class ModelService implements Models {
   }
 
   async refresh(): Promise<void> {
-    await this.#custom.read();
+    this.#custom.read();
     const error = this.error();
     if (error) this.#warn(error);
   }

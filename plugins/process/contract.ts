@@ -11,6 +11,8 @@ export interface ResourceOwner {
 
 export interface ProcessHost {
   readonly io: Io;
+  /** To be called before foreign code is loaded: its children do not inherit stdout. Our own never do, and Node's module for them is not read in vain. */
+  guardChildren(): void;
   /** Runs `work` so that timers and children it starts, also later, belong to `owner`; undefined: to nobody (the kernel). */
   runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;
   /** the owner of the code that is running */

@@ -9,6 +9,8 @@ const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 /** A host, made before foreign code is loaded. */
 export interface ProcessGuard {
   readonly io: Io;
+  /** To be called before foreign code is loaded: its children do not inherit stdout. */
+  guardChildren(): void;
   readonly plugin: Plugin;
   /** resolves with the status once somebody asked for the end */
   readonly ended: Promise<number>;
@@ -20,7 +22,7 @@ export interface ProcessGuard {
 
 /** Takes stdout, signals and uncaught errors. `exitNow` serves a second signal. */
 export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
-  const { io, giveBack } = takeStdout();
+  const { io, guardChildren, giveBack } = takeStdout();
   const ownership = createOwnership();
   const handlers = new Set<(error: unknown, owner: ResourceOwner) => boolean>();
   let onFatal: (error: unknown) => void = () => exitNow(1);
@@ -57,6 +59,7 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
 
   const host: ProcessHost = {
     io,
+    guardChildren,
     runAs: (owner, work) => ownership.runAs(owner, work),
     currentOwner: () => ownership.current(),
     releaseOwner: (owner) => ownership.release(owner),
@@ -68,6 +71,7 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
   };
   return {
     io,
+    guardChildren,
     ended,
     plugin: definePlugin({ name: "process", apply: (kernel) => void kernel.provide("process", host) }),
     onFatal: (handler) => {

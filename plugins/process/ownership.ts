@@ -35,9 +35,10 @@ export function createOwnership(): Ownership {
   return {
     runAs(owner, work) {
       if (owner) install();
-      return storage.run(owner, work);
+      // Without owners nothing has to be remembered, which would make every promise dearer.
+      return undo.length === 0 ? work() : storage.run(owner, work);
     },
-    current: () => storage.getStore(),
+    current: () => (undo.length === 0 ? undefined : storage.getStore()),
     release(owner) {
       for (const timer of owner.timers) timers.clearTimeout(timer as NodeJS.Timeout);
       owner.timers.clear();

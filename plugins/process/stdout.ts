@@ -14,13 +14,20 @@ const writers = ["write", "writeSync", "writev", "writevSync", "writeFile", "wri
 const synchronousSpawners = ["spawnSync", "execFileSync", "execSync"] as const;
 
 /** Diverts stdout and answers the process's real streams; the second answer puts everything back. */
-export function takeStdout(): { io: Io; giveBack: () => void } {
+export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () => void } {
   // Touched before fs is patched: for a file, the stream keeps the original writeSync.
   const io: Io = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
-  const undo = [divertProcess(), divertDescriptor(), divertChildren()];
+  const undo = [divertProcess(), divertDescriptor()];
   syncBuiltinESMExports();
+  let hasChildren = false;
   return {
     io,
+    guardChildren: () => {
+      if (hasChildren) return;
+      hasChildren = true;
+      undo.push(divertChildren());
+      syncBuiltinESMExports();
+    },
     giveBack: () => {
       for (const back of undo.reverse()) back();
       syncBuiltinESMExports();

@@ -1,6 +1,8 @@
 /** When a command may start: at once, or when all earlier ordered commands are answered; background ones are not waited for. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Lane } from "../../core/index.ts";
+
+/** Not by `node:timers/promises`, which would be read for this alone. */
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export class Lanes {
   readonly #running = new Set<Promise<void>>();

@@ -1,6 +1,6 @@
 /** The service `watching`: who watches what, and when each is told. */
 import type { Watch, WatchHandle, Watching } from "./contract.ts";
-import { Directories } from "./directories.ts";
+import type { Directories } from "./directories.ts";
 
 /** Changes are gathered until nothing has happened for this long… */
 const QUIET_MS = 80;
@@ -49,7 +49,7 @@ export class WatchingService implements Watching {
   }
 
   async begin(polls: boolean): Promise<void> {
-    const { watch } = await import("chokidar");
+    const [{ watch }, { Directories }] = await Promise.all([import("chokidar"), import("./directories.ts")]);
     if (this.#hasEnded) return;
     this.#directories = new Directories({ watch, polls }, (watcher) => this.#gather(watcher));
     this.#arrange();

@@ -71,7 +71,10 @@ function entry({ root, file, bin, extensions }: BundleInput): string {
     `import { main } from ${JSON.stringify(join(root, "src/cli.ts"))};`,
     `import { programOf } from ${JSON.stringify(join(root, "src/distribution.ts"))};`,
     ...imports,
-    `void main(() => programOf({ ...distribution, extensions: [${list.join(", ")}] }, ${JSON.stringify(bin)}));`,
+    "void main((argv, cwd, guard) => {",
+    "guard.guardChildren();",
+    `return programOf({ ...distribution, extensions: [${list.join(", ")}] }, ${JSON.stringify(bin)});`,
+    "});",
   ].join("\n");
 }
 

@@ -29,7 +29,7 @@ export interface LsToolOptions {
 }
 
 const DEFAULT_LIMIT = 500;
-const local: LsOperations = { exists: existsSync, stat, readdir };
+const local: LsOperations = { exists: (path) => existsSync(path), stat: (path) => stat(path), readdir: (path) => readdir(path) };
 
 export function createLsTool(cwd: string, { operations = local }: LsToolOptions = {}): ToolDefinition<LsParams, LsDetails> {
   return {
