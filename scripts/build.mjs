@@ -16,9 +16,6 @@ const out = resolve(root, process.env.PI_DIST || "dist");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const require = createRequire(import.meta.url);
 
-/** What is imported lazily and yet needed by every start. */
-const atEveryStart = ["plugins/extensions/bridge.ts"];
-
 /** Packages that only special commands need and that stay outside. */
 const external = ["esbuild", "typescript", "fsevents", "postject", "@silvia-odwyer/photon-node"];
 
@@ -69,7 +66,7 @@ async function buildProgram() {
   const codes = new Map();
   for (const { path, text } of result.outputFiles) codes.set(path, await toCommonJs(text, path, names));
   const core = join(stage, "core.cjs");
-  const always = coreChunks([core, ...chunksOf(result.metafile, atEveryStart)], codes, packagesOnly(result.metafile));
+  const always = coreChunks(core, codes, packagesOnly(result.metafile));
   const others = [...codes].filter(([path]) => !always.has(path));
   const files = [{ path: core, code: pack([...always], codes) }, ...others.map(([path, code]) => ({ path, code: scriptOf(code) }))];
   for (const { path, code } of files) {
@@ -90,9 +87,9 @@ function pack(paths, codes) {
   return `({${entries.join(",\n")}})`;
 }
 
-/** These chunks and all that they import statically, except for packages that may never be used. */
-function coreChunks(first, codes, late) {
-  const found = new Set(first);
+/** The core and all that it imports statically, except for packages that may never be used. */
+function coreChunks(core, codes, late) {
+  const found = new Set([core]);
   for (const path of found) {
     for (const [, specifier] of codes.get(path).matchAll(/(?<!then\(\(\)=>)\brequire\("(\.\.?\/[^"]+\.cjs)"\)/g)) {
       const target = resolve(dirname(path), specifier);
@@ -100,10 +97,6 @@ function coreChunks(first, codes, late) {
     }
   }
   return found;
-}
-
-function chunksOf(metafile, sources) {
-  return Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) => (sources.includes(entryPoint) ? [resolve(root, path)] : []));
 }
 
 /** Chunks with nothing in them but code of packages, e.g. typebox. */

@@ -25,7 +25,7 @@ export interface Bridge extends Extensions {
 }
 
 /** Loads all extensions; what they do goes through a plugin of its own, which comes after all others. */
-export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"]): Promise<Bridge> {
+export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"], isLate: boolean): Promise<Bridge> {
   let host!: ExtensionHost;
   const bridge = definePlugin({
     name: "extensions:bridge",
@@ -42,7 +42,7 @@ export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"
   });
   const reloader = new Reloader(host);
   connect(host, reloader);
-  await host.start();
+  await (isLate ? host.startLate() : host.start());
   return {
     hooks,
     exportsOf: (specifier) => host.exportsOf(specifier),

@@ -52,6 +52,12 @@ export class ExtensionHost {
 
   // ------------------------------------------------------------ start
 
+  /** Starts with nothing, long after the agent has: what has come meanwhile is noticed like any change. */
+  async startLate(): Promise<void> {
+    this.#cwd = this.runtime.cwd;
+    await this.sessionChanged({ reason: "startup" });
+  }
+
   /** Loads everything: the user's own first, if they have a say in whether the project is trusted. */
   async start(): Promise<void> {
     this.#cwd = this.runtime.cwd;

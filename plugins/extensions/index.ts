@@ -1,10 +1,16 @@
 /** Extensions: TypeScript files that take part through pi's ExtensionAPI, each a plugin of its own that can be changed while the agent runs. */
 import { SyncHook } from "tapable";
 import { Type } from "typebox";
-import { definePlugin, type PluginList, Stage } from "../../core/index.ts";
+import { definePlugin, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
+import type {} from "../resources/contract.ts";
+import type {} from "../settings/contract.ts";
+import type {} from "../watching/contract.ts";
 import type { Bridge } from "./bridge.ts";
 import { getExtensions, reload } from "./commands.ts";
 import type { Extensions } from "./contract.ts";
+
+/** The first answers are out by then. */
+const OPEN_AFTER_MS = 200;
 
 export const extensions = definePlugin({
   name: "extensions",
@@ -12,23 +18,59 @@ export const extensions = definePlugin({
     kernel.registry("events").add({ name: "extension_reload", schema: reloadSchema });
     kernel.registry("events").add({ name: "extension_quarantined", schema: quarantinedSchema });
     let bridge: Bridge | undefined;
+    let opening: Promise<Bridge> | undefined;
     const hooks: Extensions["hooks"] = { called: new SyncHook(["call"]) };
+    const open = async (isLate: boolean) => {
+      const { openBridge } = await import("./bridge.ts");
+      bridge = await openBridge(kernel, hooks, isLate);
+      return bridge;
+    };
+    /** Whoever starts without extensions does not wait for what would run them. */
+    const openLate = () => {
+      opening ??= (async () => {
+        if (bridge) return bridge;
+        const late = await open(true);
+        late.serving();
+        return late;
+      })();
+      return opening;
+    };
     kernel.provide("extensions", {
       hooks,
-      exportsOf: async (specifier) => bridge?.exportsOf(specifier),
+      exportsOf: async (specifier) => (await openLate()).exportsOf(specifier),
       list: () => bridge?.list() ?? [],
-      reload: async (path) => (await bridge?.reload(path)) ?? { reloaded: [], failed: [] },
+      reload: async (path) => (await openLate()).reload(path),
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.commands }, async () => {
-      const { openBridge } = await import("./bridge.ts");
-      bridge = await openBridge(kernel, hooks);
+      if (await mayHaveExtensions(kernel)) await open(false);
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, async () => {
       await bridge?.opened();
     });
-    kernel.hooks.start.tap({ name: "extensions", stage: Stage.listen }, () => bridge?.serving());
+    kernel.hooks.start.tap({ name: "extensions", stage: Stage.listen }, () => {
+      if (bridge) bridge.serving();
+      else if (kernel.tryService("watching")?.isOn) {
+        const timer = setTimeout(() => void openLate().catch((error) => kernel.fault({ during: "reload", error })), OPEN_AFTER_MS);
+        timer.unref();
+        kernel.defer(() => clearTimeout(timer));
+      }
+    });
   },
 });
+
+async function mayHaveExtensions(kernel: PluginKernel): Promise<boolean> {
+  const { extension = [], extensionFactories = [] } = kernel.options;
+  const resources = kernel.tryService("resources");
+  if (extensionFactories.length > 0 || !resources) return extension.length + extensionFactories.length > 0;
+  const trust = kernel.tryService("trust");
+  const cwd = kernel.tryService("settings")?.cwd();
+  if (trust && cwd !== undefined) {
+    // The user's extensions have a say in whether a project is trusted.
+    if (trust.needsTrust(cwd)) return true;
+    await trust.decide(cwd);
+  }
+  return (await resources.files("extensions")).length > 0;
+}
 
 const reloadSchema = () =>
   Type.Object({

@@ -27,6 +27,8 @@ export interface WatchHandle {
 }
 
 export interface Watching {
+  /** false: nothing is ever noticed in this process */
+  readonly isOn: boolean;
   /** Begins once the agent has answered for the first time; never if hot reload is off. The scope that asked should stop it. */
   watch(watch: Watch): WatchHandle;
 }

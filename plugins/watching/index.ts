@@ -1,5 +1,5 @@
 /** Notices changes of files while the agent runs, for all features that read some. */
-import { definePlugin, type PluginList, Stage } from "../../core/index.ts";
+import { definePlugin, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
 import { WatchingService } from "./service.ts";
 
@@ -9,7 +9,10 @@ const BEGIN_AFTER_MS = 200;
 const watching = definePlugin({
   name: "watching",
   apply(kernel) {
-    const service = new WatchingService((error) => kernel.fault({ during: "reload", error }));
+    const service = new WatchingService(
+      () => isOn(kernel),
+      (error) => kernel.fault({ during: "reload", error }),
+    );
     kernel.provide("watching", service);
     kernel.registry("flags").add({
       name: "no-hot-reload",
@@ -19,10 +22,7 @@ const watching = definePlugin({
     });
     kernel.hooks.start.tap({ name: "watching", stage: Stage.open }, () => service.note());
     kernel.hooks.start.tap({ name: "watching", stage: Stage.listen }, () => {
-      const name = kernel.options.mode ?? "rpc";
-      const mode = kernel.registry("transports").get(name)?.mode ?? name;
-      const isOff = (mode !== "rpc" && mode !== "tui") || kernel.options["no-hot-reload"];
-      if (isOff || kernel.tryService("settings")?.get("extensionsHotReload") === false) return;
+      if (!isOn(kernel)) return;
       // chokidar's own switch.
       const polls = /^(1|true)$/i.test(kernel.tryService("settings")?.env("CHOKIDAR_USEPOLLING") ?? "");
       const begin = () => service.begin(polls).catch((error) => kernel.fault({ during: "reload", error }));
@@ -34,5 +34,12 @@ const watching = definePlugin({
     return () => service.end();
   },
 });
+
+function isOn(kernel: PluginKernel): boolean {
+  const name = kernel.options.mode ?? "rpc";
+  const mode = kernel.registry("transports").get(name)?.mode ?? name;
+  if ((mode !== "rpc" && mode !== "tui") || kernel.options["no-hot-reload"]) return false;
+  return kernel.tryService("settings")?.get("extensionsHotReload") !== false;
+}
 
 export default [watching] satisfies PluginList;

@@ -15,6 +15,7 @@ interface Watcher extends Watch {
 }
 
 export class WatchingService implements Watching {
+  readonly #isOn: () => boolean;
   readonly #report: (error: unknown) => void;
   readonly #watchers = new Set<Watcher>();
   /** absent: not begun, or ended */
@@ -24,8 +25,13 @@ export class WatchingService implements Watching {
   /** what is younger may have changed after it was read */
   #started = Date.now();
 
-  constructor(report: (error: unknown) => void) {
+  constructor(isOn: () => boolean, report: (error: unknown) => void) {
+    this.#isOn = isOn;
     this.#report = report;
+  }
+
+  get isOn(): boolean {
+    return this.#isOn();
   }
 
   /** From now on files are read. */
