@@ -10,7 +10,8 @@ export const pi: Dialect = {
 
   call(frame) {
     const id = idOf(frame.id);
-    return { ...(id !== undefined && { id }), command: String(frame.type), params: frame };
+    const command = String(frame.type);
+    return id === undefined ? { command, params: frame } : { id, command, params: frame };
   },
 
   reply: (reply, call) => [response(reply, call)],
@@ -29,9 +30,15 @@ function idOf(id: unknown): string | number | undefined {
 }
 
 function response(reply: Reply, call: RpcCall | undefined): object {
-  const head = { ...(call?.id !== undefined && { id: call.id }), type: "response", command: call?.command ?? "parse", success: reply.success };
-  if (!reply.success) return { ...head, error: reply.error };
-  return reply.data === undefined ? head : { ...head, data: reply.data };
+  // Field by field, in the order of the wire: this is made for every command.
+  const record: Record<string, unknown> = {};
+  if (call?.id !== undefined) record.id = call.id;
+  record.type = "response";
+  record.command = call?.command ?? "parse";
+  record.success = reply.success;
+  if (!reply.success) record.error = reply.error;
+  else if (reply.data !== undefined) record.data = reply.data;
+  return record;
 }
 
 /** The extension that a fault belongs to: its file or `command:<name>`. Faults of our own parts go to stderr only. */

@@ -1,18 +1,7 @@
-/** `pi install`, `remove`, `list` and `update`. */
-import { existsSync } from "node:fs";
-import { dirname, relative, resolve } from "node:path";
-import { definePlugin, type Io, KernelError, messageOf, type PluginKernel } from "../../core/index.ts";
-import type { Settings } from "../settings/contract.ts";
-import { type PackageSource, parsePackageSource } from "../shared/package-source.ts";
-import { expandPath } from "../shared/paths.ts";
-import { readArguments } from "./arguments.ts";
-import type { PackageEntry } from "./contract.ts";
-import { install, isInstalled, packageDirectory, uninstall, type Workshop } from "./install.ts";
-import { isTarball, tarballSource } from "./tarball.ts";
+/** `pi install`, `remove`, `list` and `update`; what they do is read when one of them is called. */
+import { definePlugin, type Io, messageOf } from "../../core/index.ts";
+import type {} from "../settings/contract.ts";
 import { workshop } from "./workshop.ts";
-
-type Scope = "user" | "project";
-type Item = string | PackageEntry;
 
 export default definePlugin({
   name: "package-commands",
@@ -32,28 +21,34 @@ export default definePlugin({
     };
     const commands = kernel.registry("cliCommands");
     const shop = (io: Io, scripts = false) => workshop(kernel, { signal: stopped.signal, scripts, onOutput: (text) => void io.stderr.write(text) });
+    const load = () => import("./run.ts");
 
     commands.add({
       name: "install",
       usage: "install <source> [-l] [--allow-scripts]",
       description:
         "Install a package (npm:NAME[@VERSION], git:HOST/OWNER/REPO[@REF], URL, directory or .tgz file) and load it from now on; -l for this project only",
-      run: (args, io) => run(io, () => runInstall(kernel, args, io, shop)),
+      run: (args, io) => run(io, async () => (await load()).runInstall(kernel, args, io, shop)),
     });
     for (const name of ["remove", "uninstall"]) {
       commands.add({
         name,
         usage: `${name} <source> [-l]`,
         description: name === "remove" ? "Remove a package" : "The same as remove",
-        run: (args, io) => run(io, () => runRemove(kernel, args, io, shop)),
+        run: (args, io) => run(io, async () => (await load()).runRemove(kernel, args, io, shop)),
       });
     }
-    commands.add({ name: "list", usage: "list", description: "List packages", run: (args, io) => run(io, () => runList(kernel, args, io, shop(io))) });
+    commands.add({
+      name: "list",
+      usage: "list",
+      description: "List packages",
+      run: (args, io) => run(io, async () => (await load()).runList(kernel, args, io, shop(io))),
+    });
     commands.add({
       name: "update",
       usage: "update [<source> | --extensions | --all]",
       description: "Bring packages up to date; pinned versions stay",
-      run: (args, io) => run(io, () => runUpdate(kernel, args, io, shop)),
+      run: (args, io) => run(io, async () => (await load()).runUpdate(kernel, args, io, shop)),
     });
   },
 });
@@ -66,151 +61,4 @@ export async function failing(io: Io, work: () => Promise<number>): Promise<numb
     io.stderr.write(`Error: ${messageOf(error)}\n`);
     return 1;
   }
-}
-
-async function runInstall(kernel: PluginKernel, args: string[], io: Io, shop: (io: Io, scripts: boolean) => Workshop): Promise<number> {
-  const { words, flags, scope } = await readArguments(kernel, args, ["allow-scripts"]);
-  const given = onlyWord(words, "install <source> [-l]");
-  const settings = kernel.service("settings");
-  refuseBroken(settings, scope);
-  const meant = isTarball(given) ? await meantTarball(settings, scope, given) : given;
-  const source = parsePackageSource(meant);
-  const stored = source.kind === "local" ? storedPath(settings, scope, source.path) : meant;
-  if (source.kind !== "local") await install(source, scope, shop(io, flags.has("allow-scripts")), { fresh: true });
-  const identity = identityOf(settings, scope, stored);
-  await settings.update(scope, "packages", (value) => {
-    const items = (value ?? []) as Item[];
-    const index = items.findIndex((item) => identityOf(settings, scope, sourceOf(item)) === identity);
-    if (index < 0) return [...items, stored];
-    // Filters of an entry that was there stay.
-    return items.with(index, typeof items[index] === "string" ? stored : { ...(items[index] as PackageEntry), source: stored });
-  });
-  io.stdout.write(`Installed ${given}\n`);
-  if (scope === "project") io.stderr.write("It loads where this project is trusted (--approve).\n");
-  return 0;
-}
-
-async function runRemove(kernel: PluginKernel, args: string[], io: Io, shop: (io: Io) => Workshop): Promise<number> {
-  const { words, scope } = await readArguments(kernel, args);
-  const given = onlyWord(words, "remove <source> [-l]");
-  const settings = kernel.service("settings");
-  refuseBroken(settings, scope);
-  const source = parsePackageSource(isTarball(given) ? await meantTarball(settings, scope, given) : given);
-  const identity = source.kind === "local" ? expandPath(source.path, settings.cwd(), settings.home()) : source.identity;
-  const declared = declaredIn(settings, scope).find((item) => identityOf(settings, scope, sourceOf(item)) === identity);
-  if (declared === undefined) {
-    throw new KernelError("E_REFUSED", `${given} is not installed ${scope === "user" ? "for you (add -l for this project's)" : "in this project"}.`);
-  }
-  await settings.update(scope, "packages", (value) => ((value ?? []) as Item[]).filter((item) => identityOf(settings, scope, sourceOf(item)) !== identity));
-  const installed = parsePackageSource(sourceOf(declared));
-  if (installed.kind !== "local") await uninstall(installed, scope, shop(io));
-  io.stdout.write(`Removed ${given}\n`);
-  return 0;
-}
-
-async function runList(kernel: PluginKernel, args: string[], io: Io, shop: Workshop): Promise<number> {
-  await readArguments(kernel, args);
-  const settings = kernel.service("settings");
-  const lines = (["user", "project"] as const).flatMap((scope) => {
-    const items = declaredIn(settings, scope);
-    if (items.length === 0) return [];
-    return [`${scope === "user" ? "User" : "Project"} packages:`, ...items.flatMap((item) => describe(settings, scope, item, shop))];
-  });
-  io.stdout.write(lines.length > 0 ? `${lines.join("\n")}\n` : "No packages installed.\n");
-  return 0;
-}
-
-function describe(settings: Settings, scope: Scope, item: Item, shop: Workshop): string[] {
-  const notes = typeof item === "string" ? "" : " (filtered)";
-  try {
-    const source = parsePackageSource(sourceOf(item));
-    const path = source.kind === "local" ? identityOf(settings, scope, source.path) : packageDirectory(source, scope, shop);
-    const isThere = source.kind === "local" ? existsSync(path) : isInstalled(source, scope, shop);
-    return [`  ${sourceOf(item)}${notes}`, `    ${path}${isThere ? "" : " (missing)"}`];
-  } catch (error) {
-    return [`  ${sourceOf(item)}${notes}`, `    ${messageOf(error)}`];
-  }
-}
-
-async function runUpdate(kernel: PluginKernel, args: string[], io: Io, shop: (io: Io) => Workshop): Promise<number> {
-  const { words } = await readArguments(kernel, args, ["extensions", "all"]);
-  const settings = kernel.service("settings");
-  const given = words.length > 0 ? onlyWord(words, "update [<source>]") : undefined;
-  const wanted = given === undefined ? undefined : parsePackageSource(isTarball(given) ? await meantTarball(settings, "user", given) : given);
-  const declared = (["user", "project"] as const).flatMap((scope) => declaredIn(settings, scope).map((item) => ({ scope, source: sourceOf(item) })));
-  const chosen = declared.filter(({ source }) => !wanted || identical(wanted, source));
-  if (wanted && chosen.length === 0) throw new KernelError("E_REFUSED", `${words[0]} is not installed.`);
-  let failures = 0;
-  for (const { scope, source: given } of chosen) {
-    try {
-      io.stdout.write(`${given}: ${await update(parsePackageSource(given), scope, shop(io))}\n`);
-    } catch (error) {
-      failures++;
-      io.stderr.write(`Error: ${given}: ${messageOf(error)}\n`);
-    }
-  }
-  if (chosen.length === 0) io.stdout.write("No packages installed.\n");
-  return failures > 0 ? 1 : 0;
-}
-
-async function update(source: PackageSource, scope: Scope, shop: Workshop): Promise<string> {
-  if (source.kind === "local") return "a local directory, nothing to do";
-  if (source.kind === "npm" && source.isPinned && isInstalled(source, scope, shop)) return "pinned";
-  await install(source, scope, shop, { fresh: true });
-  return "up to date";
-}
-
-// ---------------------------------------------------------------- entries
-
-function onlyWord(words: string[], usage: string): string {
-  if (words.length === 1 && words[0]) return words[0];
-  throw new KernelError("E_USAGE", `Expected one source. Usage: ${usage}`);
-}
-
-const sourceOf = (item: Item): string => (typeof item === "string" ? item : item.source);
-
-function declaredIn(settings: Settings, scope: Scope): Item[] {
-  return (settings[scope]().packages ?? []) as Item[];
-}
-
-/** What makes two entries the same package; a path counts relative to its settings file. */
-function identityOf(settings: Settings, scope: Scope, given: string): string {
-  try {
-    const source = parsePackageSource(given);
-    return source.kind === "local" ? expandPath(source.path, dirname(settings.file(scope)), settings.home()) : source.identity;
-  } catch {
-    return given;
-  }
-}
-
-function identical(wanted: PackageSource, given: string): boolean {
-  if (wanted.kind === "local") return wanted.path === given;
-  try {
-    const source = parsePackageSource(given);
-    return source.kind !== "local" && source.identity === wanted.identity;
-  } catch {
-    return false;
-  }
-}
-
-/** A file that was installed is known without being there any more. */
-async function meantTarball(settings: Settings, scope: Scope, given: string): Promise<string> {
-  if (parsePackageSource(given).kind !== "local") return given;
-  const path = expandPath(given, settings.cwd(), settings.home());
-  const known = declaredIn(settings, scope).map(sourceOf);
-  return (existsSync(path) ? undefined : known.find((source) => source.endsWith(`@file:${path}`))) ?? tarballSource(path);
-}
-
-/** A path as it is kept: relative to the settings file, so that a project can be moved. */
-function storedPath(settings: Settings, scope: Scope, given: string): string {
-  const path = expandPath(given, settings.cwd(), settings.home());
-  if (!existsSync(path)) throw new KernelError("E_REFUSED", `${path} does not exist.`);
-  const stored = relative(resolve(dirname(settings.file(scope))), path);
-  return stored.startsWith(".") ? stored : `./${stored}`;
-}
-
-/** Before anything is downloaded: a file that cannot be changed afterwards is not worth it. */
-function refuseBroken(settings: Settings, scope: Scope): void {
-  const problem = settings.broken(scope);
-  if (problem) throw new KernelError("E_REFUSED", `${problem}. Repair it first; nothing was changed.`);
 }

@@ -7,7 +7,6 @@ import { parsePackageSource } from "../shared/package-source.ts";
 import commands from "./commands.ts";
 import { config } from "./config.ts";
 import type { PackageScope } from "./contract.ts";
-import { install, isInstalled, packageDirectory } from "./install.ts";
 import { workshop } from "./workshop.ts";
 
 const packages = definePlugin({
@@ -57,6 +56,7 @@ export default [packages, commands, config] satisfies PluginList;
 async function locate(kernel: PluginKernel, given: string, scope: PackageScope, patience: () => AbortSignal): Promise<string | undefined> {
   const source = parsePackageSource(given);
   if (source.kind === "local") return undefined;
+  const { install, isInstalled, packageDirectory } = await import("./install.ts");
   const here = workshop(kernel, { signal: AbortSignal.abort() });
   if (isInstalled(source, scope, here)) return packageDirectory(source, scope, here);
   if (isOffline(kernel)) throw new Error("it is not installed, and this process is offline");

@@ -1,16 +1,7 @@
 /** Writes what models are asked and answer, as it happens. */
 import { createWriteStream, type WriteStream } from "node:fs";
 import { resolve } from "node:path";
-import {
-  type AssistantMessageEvent,
-  definePlugin,
-  KernelError,
-  type ModelRequest,
-  messageOf,
-  type PluginKernel,
-  type Provider,
-  Stage,
-} from "../../core/index.ts";
+import { type AssistantMessageEvent, KernelError, type ModelRequest, messageOf, type PluginKernel, type Provider, Stage } from "../../core/index.ts";
 import type {} from "../models/contract.ts";
 import type {} from "../settings/contract.ts";
 import { hideSecrets } from "../shared/secrets.ts";
@@ -19,29 +10,14 @@ import type { EventLine, Header, RecordedRequest, RequestLine } from "./contract
 /** Wrappers of providers stand outside of all others. */
 export const OUTERMOST = 1000;
 
-export const record = definePlugin({
-  name: "record",
-  apply(kernel) {
-    kernel.registry("flags").add({
-      name: "record",
-      type: "string",
-      placeholder: "<file>",
-      description: "Write every exchange with the model to a file, without secrets",
-      group: "Model",
-    });
-    kernel.hooks.start.tap({ name: "record", stage: Stage.open }, async () => {
-      const { record: file, replay } = kernel.options;
-      if (file === undefined) return;
-      if (replay !== undefined) throw new KernelError("E_USAGE", "--record and --replay exclude each other.");
-      const recorder = new Recorder(kernel, await opened(resolve(kernel.service("settings").cwd(), file), file));
-      const wrapAll = (providers: Map<string, Provider>) => {
-        for (const [name, provider] of providers) providers.set(name, recorder.wrapped(provider));
-      };
-      kernel.registry("providers").filter(wrapAll, OUTERMOST);
-      kernel.hooks.stop.tap({ name: "record", stage: Stage.listen }, () => recorder.close());
-    });
-  },
-});
+export async function startRecording(kernel: PluginKernel, file: string): Promise<void> {
+  const recorder = new Recorder(kernel, await opened(resolve(kernel.service("settings").cwd(), file), file));
+  const wrapAll = (providers: Map<string, Provider>) => {
+    for (const [name, provider] of providers) providers.set(name, recorder.wrapped(provider));
+  };
+  kernel.registry("providers").filter(wrapAll, OUTERMOST);
+  kernel.hooks.stop.tap({ name: "record", stage: Stage.listen }, () => recorder.close());
+}
 
 function opened(path: string, name: string): Promise<WriteStream> {
   const stream = createWriteStream(path, { mode: 0o600 });

@@ -5,7 +5,6 @@ import {
   ABORTED,
   type AssistantMessage,
   type AssistantMessageEvent,
-  definePlugin,
   emptyMessage,
   type Model,
   type ModelRequest,
@@ -24,21 +23,10 @@ import { OUTERMOST } from "./record.ts";
 
 const REFUSED = "Replay refused: ";
 
-export const replay = definePlugin({
-  name: "replay",
-  apply(kernel) {
-    const flags = kernel.registry("flags");
-    const group = "Model";
-    flags.add({ name: "replay", type: "string", placeholder: "<file>", description: "Answer from a recording, without a network or a key", group });
-    flags.add({ name: "replay-timing", type: "boolean", description: "With the pauses of the recording", group });
-    kernel.hooks.start.tap({ name: "replay", stage: Stage.open }, async () => {
-      const file = kernel.options.replay;
-      if (file === undefined) return;
-      const player = new Player(kernel, await readRecording(resolve(kernel.service("settings").cwd(), file)), file);
-      player.install();
-    });
-  },
-});
+export async function startReplay(kernel: PluginKernel, file: string): Promise<void> {
+  const player = new Player(kernel, await readRecording(resolve(kernel.service("settings").cwd(), file)), file);
+  player.install();
+}
 
 class Player {
   readonly #kernel: PluginKernel;

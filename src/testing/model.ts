@@ -1,9 +1,9 @@
 /** The model of a test: it answers from a list that the test may add to, and remembers what it was asked. */
 import { definePlugin, type Model, type ModelRequest, type Plugin } from "../../core/index.ts";
 import type {} from "../../plugins/models/contract.ts";
-import { play, type Script, type ScriptModule, type ScriptResponse } from "../../plugins/providers/scripted.ts";
+import { play, type Script, type ScriptModule, type ScriptResponse } from "../../plugins/providers/scripted-play.ts";
 
-export type { ScriptResponse, ScriptStep } from "../../plugins/providers/scripted.ts";
+export type { ScriptResponse, ScriptStep } from "../../plugins/providers/scripted-play.ts";
 
 /** Responses in order, or a function that is asked for each request. */
 export type Responses = (ScriptResponse | string)[] | Exclude<ScriptModule, Script>;

@@ -2,7 +2,7 @@
 import type { ModelRequest, PluginKernel, ThinkingLevel } from "../../../core/index.ts";
 import type { Auth } from "../../models/contract.ts";
 import type {} from "../../settings/contract.ts";
-import { Network } from "./network.ts";
+import type { Network } from "./network.ts";
 
 export interface Environment {
   /** Finds the credential; throws a sentence if there is none. */
@@ -13,7 +13,7 @@ export interface Environment {
   readonly idleMs: number;
   budget(level: ThinkingLevel): number;
   secrets(): readonly string[];
-  readonly network: Network;
+  network(): Promise<Network>;
 }
 
 const IDLE_MS = 300_000;
@@ -23,10 +23,15 @@ const budgets: Partial<Record<ThinkingLevel, number>> = { minimal: 1024, low: 20
 export function environmentOf(kernel: PluginKernel): Environment {
   const settings = () => kernel.tryService("settings");
   const env = (name: string) => settings()?.env(name);
-  const network = new Network({ env, setting: () => settings()?.get<string>("httpProxy") });
-  kernel.defer(() => network.close());
+  // Taken before extensions are loaded: one that replaces it wants to see requests.
+  const { fetch } = globalThis;
+  let network: Promise<Network> | undefined;
+  kernel.defer(async () => (await network)?.close());
   return {
-    network,
+    network() {
+      network ??= import("./network.ts").then(({ Network }) => new Network({ env, setting: () => settings()?.get<string>("httpProxy"), fetch }));
+      return network;
+    },
     env,
     auth: (request) => authFor(kernel, request),
     get longCache() {

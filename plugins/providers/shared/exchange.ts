@@ -81,7 +81,7 @@ export async function* exchange<Payload extends object, Chunk>(
     const request = { ...given, model, systemPrompt: cleanText(given.systemPrompt), messages: prepareMessages(given.messages, model, limits) };
     const payload = await seen(api.payload(request, environment), given);
     given.signal.throwIfAborted();
-    connection = await environment.network.connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
+    connection = await (await environment.network()).connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
     const json = given.isUnseen ? rememberedJson : freshJson;
     await api.send(payload, { baseUrl, headers, json, fetch: connection.fetch, signal: given.signal }, request, environment);
     const events = new EventReader();

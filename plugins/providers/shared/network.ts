@@ -17,12 +17,11 @@ interface Places {
   env(name: string): string | undefined;
   /** the setting `httpProxy` */
   setting(): string | undefined;
+  /** Node's own; whoever replaced it since wants to see requests */
+  fetch: typeof fetch;
 }
 
 type Send = (sent: Sent) => Promise<Received>;
-
-/** Node's; whoever replaces it wants to see requests. */
-const builtInFetch = globalThis.fetch;
 
 export class Network {
   readonly #places: Places;
@@ -53,7 +52,7 @@ export class Network {
     const httpProxy = own ?? env("HTTP_PROXY") ?? env("http_proxy") ?? "";
     const httpsProxy = own ?? env("HTTPS_PROXY") ?? env("https_proxy") ?? "";
     const noProxy = env("NO_PROXY") ?? env("no_proxy") ?? "";
-    if (globalThis.fetch !== builtInFetch) return byFetch(globalThis.fetch);
+    if (globalThis.fetch !== this.#places.fetch) return byFetch(globalThis.fetch);
     if (!httpProxy && !httpsProxy) return (sent) => this.#send(sent);
     const key = JSON.stringify([httpProxy, httpsProxy, noProxy]);
     let opened = this.#dispatchers.get(key);
@@ -68,7 +67,7 @@ export class Network {
   async #send(sent: Sent): Promise<Received> {
     const received = await this.#direct.send(sent);
     // Rare enough to leave the rules of it to those who know them.
-    return received.status >= 300 && received.status < 400 && received.headers.location ? byFetch(builtInFetch)(sent) : received;
+    return received.status >= 300 && received.status < 400 && received.headers.location ? byFetch(this.#places.fetch)(sent) : received;
   }
 }
 
