@@ -144,6 +144,21 @@ const toolLoop = (context) =>
     return { [`tool loop of ${turns[1]} turns: CPU per turn, ms`]: costs[1], "tool loop: later turns against earlier": costs[1] / costs[0] };
   });
 
+/** Many prompts, and a new conversation after every twenty: what stays is what leaks. */
+const manyPrompts = (context) =>
+  withAgent(context, delta, async (agent) => {
+    const total = Math.round(1000 * context.scale);
+    const early = Math.round(total / 5);
+    let before = 0;
+    for (let count = 1; count <= total; count++) {
+      await agent.prompt("text 20", context);
+      await agent.call("get_state");
+      if (count % 20 === 0) await agent.call("new_session");
+      if (count === early) before = agent.memory();
+    }
+    return { [`${total} prompts: memory after all over memory after a fifth, MiB`]: agent.memory() - before };
+  });
+
 async function bigSession(context) {
   const places = makePlaces(context.server.baseUrl);
   const file = join(places.root, "session.jsonl");
@@ -254,6 +269,7 @@ export function measures(quick) {
     ...Object.fromEntries([...streams, ...argumentStreams]),
     slow: slowReader,
     loop: toolLoop,
+    prompts: manyPrompts,
     session: bigSession,
     extensions,
     reload,

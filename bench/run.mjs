@@ -1,6 +1,6 @@
 /**
  * Measures the built program, and others that speak its protocol, in one run: `npm run bench -- --peer NAME="COMMAND"`.
- * Numbers of a machine mean little; ratios of one run mean something. Options: --only a,b  --quick  --limit SECONDS  --plots DIRECTORY
+ * Numbers of a machine mean little; ratios of one run mean something. `--help` lists the options.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -18,15 +18,26 @@ const { values } = parseArgs({
     quick: { type: "boolean", default: false },
     limit: { type: "string", default: "60" },
     plots: { type: "string" },
+    help: { type: "boolean", short: "h", default: false },
   },
 });
+const all = measures(values.quick);
+if (values.help) {
+  console.log(`npm run bench -- [options]
+
+  --only A,B              only these: ${Object.keys(all).join(", ")}
+  --quick                 a tenth of everything
+  --peer NAME="COMMAND"   the same for another program that speaks the protocol; may be given several times
+  --limit SECONDS         the longest that one measure may take (60)
+  --plots DIRECTORY       draw growth curves as SVG files`);
+  process.exit(0);
+}
 
 const agents = { pi: [process.execPath, join(resolve(root, process.env.PI_DIST || "dist"), "pi.cjs")] };
 for (const peer of values.peer) {
   const at = peer.indexOf("=");
   agents[peer.slice(0, at)] = peer.slice(at + 1).split(" ");
 }
-const all = measures(values.quick);
 const only = values.only?.split(",");
 const wanted = Object.entries(all).filter(([name]) => !only || only.some((one) => name === one || name.startsWith(`${one}-`)));
 if (wanted.length === 0) throw new Error(`Nothing to measure; there are: ${Object.keys(all).join(", ")}`);

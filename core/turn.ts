@@ -122,8 +122,11 @@ async function pull(
       if (step === passedOver) break;
       if (step.done) return fallback(kernel, announcer, "error", "The model's stream ended without a final message.");
       const event = step.value;
-      if (event.type === "done") return { ...event.message, stopReason: event.reason };
-      if (event.type === "error") return settled(event);
+      if (event.type === "done" || event.type === "error") {
+        // Nobody asks for more: what the provider holds open for this stream is to be let go.
+        leave(iterator);
+        return event.type === "error" ? settled(event) : { ...event.message, stopReason: event.reason };
+      }
       if (event.type === "start") announcer.start(event.partial);
       else {
         announcer.increment(event);
@@ -165,8 +168,12 @@ async function lastWord(iterator: AsyncIterator<AssistantMessageEvent>): Promise
     patience,
     LAST_WORD_MS,
   );
-  if (usage === passedOver) void Promise.resolve(iterator.return?.()).catch(() => undefined);
+  leave(iterator);
   return usage === passedOver ? undefined : usage;
+}
+
+function leave(iterator: AsyncIterator<unknown>): void {
+  void Promise.resolve(iterator.return?.()).catch(() => undefined);
 }
 
 /** Lets one abort listener serve all steps of a stream: a race per step would pile up reactions. */

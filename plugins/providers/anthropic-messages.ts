@@ -29,7 +29,7 @@ const api: WireApi<Payload, Chunk> = {
   reader: (draft) => new AnthropicReader(draft),
 };
 
-async function send(payload: Payload, { baseUrl, headers, json, fetch, signal }: Address): Promise<void> {
+async function send(payload: Payload, { baseUrl, headers, json, fetch }: Address): Promise<void> {
   const { Anthropic } = await import("@anthropic-ai/sdk");
   const client = new Anthropic({
     baseURL: baseUrl.replace(/\/v1\/?$/, ""),
@@ -43,7 +43,7 @@ async function send(payload: Payload, { baseUrl, headers, json, fetch, signal }:
   });
   // In bytes, which `messages.create` does not take.
   const body = json(payload);
-  await client.post("/v1/messages", { body, headers: { "content-type": "application/json" }, signal, stream: true }).asResponse();
+  await client.post("/v1/messages", { body, headers: { "content-type": "application/json" }, stream: true }).asResponse();
 }
 
 const endings: Record<string, Ending> = {

@@ -34,8 +34,8 @@ export interface Address {
   headers: Record<string, string | null>;
   /** how the payload becomes bytes */
   json(payload: object): Buffer;
+  /** Ends when the request is aborted. SDKs are not told of that in another way: they would never let go of the signal. */
   fetch: typeof fetch;
-  signal: AbortSignal;
 }
 
 export interface WireApi<Payload extends object, Chunk> {
@@ -83,7 +83,7 @@ export async function* exchange<Payload extends object, Chunk>(
     given.signal.throwIfAborted();
     connection = await (await environment.network()).connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
     const json = given.isUnseen ? rememberedJson : freshJson;
-    await api.send(payload, { baseUrl, headers, json, fetch: connection.fetch, signal: given.signal }, request, environment);
+    await api.send(payload, { baseUrl, headers, json, fetch: connection.fetch }, request, environment);
     const events = new EventReader();
     let isOver = false;
     for await (const bytes of connection.pieces()) {

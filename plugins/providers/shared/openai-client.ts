@@ -10,7 +10,7 @@ import type { Address } from "./exchange.ts";
 export async function postOpenai(path: string, payload: object & { model?: unknown }, address: Address, model: Model, environment: Environment): Promise<void> {
   const client = await openaiClient(model, address, environment);
   const body = address.json({ ...payload, model: deploymentOf(String(payload.model), model, environment) });
-  await client.post(path, { body, headers: { "content-type": "application/json" }, signal: address.signal, stream: true }).asResponse();
+  await client.post(path, { body, headers: { "content-type": "application/json" }, stream: true }).asResponse();
 }
 
 async function openaiClient(model: Model, { baseUrl, headers, fetch }: Address, environment: Environment): Promise<OpenAI> {
