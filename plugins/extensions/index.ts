@@ -59,7 +59,9 @@ export const extensions = definePlugin({
 });
 
 async function mayHaveExtensions(kernel: PluginKernel): Promise<boolean> {
-  const { extension = [], extensionFactories = [] } = kernel.options;
+  const { extension = [], extensionFactories = [], unknownFlags } = kernel.options;
+  // Only those who know all extensions can say that nobody knows an option.
+  if (unknownFlags && unknownFlags.size > 0) return true;
   const resources = kernel.tryService("resources");
   if (extensionFactories.length > 0 || !resources) return extension.length + extensionFactories.length > 0;
   const trust = kernel.tryService("trust");
