@@ -2,6 +2,7 @@
 import { definePlugin, type PluginKernel, Stage } from "../../core/index.ts";
 import type {} from "../process/contract.ts";
 import type {} from "../resources/contract.ts";
+import type { SessionChanged } from "../session/contract.ts";
 import type { Extensions } from "./contract.ts";
 import { ExtensionHost } from "./host.ts";
 import { Instance } from "./instance.ts";
@@ -20,6 +21,8 @@ const AFTER_BUILTINS = 1_000_000;
 export interface Bridge extends Extensions {
   /** The session is open. */
   opened(): unknown;
+  /** Opened in the middle of a change of sessions, whose news came too early. */
+  entered(changed: SessionChanged): Promise<void>;
   /** The transport is about to serve. */
   serving(): void;
 }
@@ -48,6 +51,7 @@ export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"
     exportsOf: (specifier) => host.exportsOf(specifier),
     list: () => host.slots.map(describe),
     reload: (path) => reloader.reload(path),
+    entered: (changed) => host.sessionChanged(changed),
     opened: () => (kernel.tryService("session") ? undefined : host.sessionChanged({ reason: "startup" })),
     serving: () => {
       kernel.defer(watch(host, reloader));

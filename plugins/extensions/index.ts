@@ -3,6 +3,7 @@ import { SyncHook } from "tapable";
 import { Type } from "typebox";
 import { definePlugin, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
 import type {} from "../resources/contract.ts";
+import type {} from "../session/contract.ts";
 import type {} from "../settings/contract.ts";
 import type {} from "../watching/contract.ts";
 import type { Bridge } from "./bridge.ts";
@@ -43,6 +44,15 @@ export const extensions = definePlugin({
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.commands }, async () => {
       if (await mayHaveExtensions(kernel)) await open(false);
+      const session = kernel.tryService("session");
+      if (!session || bridge) return;
+      // Another session may lie in another directory, which has some.
+      kernel.own(session.hooks).changed.tap({ name: "extensions", stage: Stage.expand }, async (changed) => {
+        if (bridge || changed.reason === "startup" || !(await mayHaveExtensions(kernel))) return;
+        const late = await open(false);
+        await late.entered(changed);
+        late.serving();
+      });
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, async () => {
       await bridge?.opened();

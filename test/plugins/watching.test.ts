@@ -271,3 +271,21 @@ test("where the file system sends no events, files are looked at", async () => {
   rmSync(agent("prompts/early.md"));
   await listed(rpc, ["late"]);
 });
+
+test.each([[["--no-hot-reload"]], [[]]])("a session in a directory with extensions brings them, also to an agent that had none (%j)", async (args) => {
+  const other = tempDir();
+  const { rpc } = start({ args: ["-a", ...args] });
+  put(join(other, "s.jsonl"), `${JSON.stringify({ type: "session", version: 3, id: "01", timestamp: "2026-01-01T00:00:00.000Z", cwd: other })}\n`);
+  put(
+    join(other, ".pi/extensions/there.ts"),
+    `export default (pi) => {
+      let reason = "";
+      pi.on("session_start", (event) => { reason = event.reason; });
+      pi.registerCommand("there", { description: "There", handler: async (_args, ctx) => ctx.ui.notify(reason) });
+    };`,
+  );
+  await rpc.ask("switch_session", { sessionPath: join(other, "s.jsonl") });
+  expect(await commandNames(rpc)).toEqual(["there"]);
+  await rpc.ask("prompt", { message: "/there" });
+  expect(await rpc.find(({ method }) => method === "notify")).toMatchObject({ message: "resume" });
+});
