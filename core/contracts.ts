@@ -69,10 +69,8 @@ export interface ModelRequest {
   /** credential given by the caller; else the provider finds the configured one */
   apiKey?: string;
   headers?: Record<string, string>;
-  /** Plugins may replace the payload right before it is sent. */
+  /** Plugins may replace the payload right before it is sent. It is `unseen` if nobody wants to: then the payload need not be one of its own. */
   onPayload(payload: unknown): Promise<unknown>;
-  /** nobody wants to see the payload: `onPayload` answers what it is given, untouched */
-  isUnseen?: boolean;
   /** Plugins may change headers (null deletes one). */
   onHeaders(headers: Record<string, string | null>): Promise<void>;
   onResponse(response: { status: number; headers: Record<string, string> }): Promise<void>;

@@ -13,4 +13,4 @@ export type { Occupation, Run } from "./run.ts";
 export { checkParams, coerce, validateArguments } from "./schema.ts";
 export { type Rank, type Scope, swap } from "./scope.ts";
 export { isTapped, mayRefuse, type Owned, type OwnedHook, type TapOptions } from "./taps.ts";
-export { ABORTED, emptyMessage, toModel } from "./turn.ts";
+export { ABORTED, emptyMessage, toModel, unseen } from "./turn.ts";

@@ -74,6 +74,9 @@ export function toModel(kernel: Pick<Kernel, "registry">, messages: readonly Age
   return result;
 }
 
+/** What `onPayload` is while nobody wants to see payloads. Whoever wraps a provider and puts another in its place sees them. */
+export const unseen = async (payload: unknown): Promise<unknown> => payload;
+
 /** Opens a model stream with the request's hooks. A throw of the provider becomes an `error` event. */
 export async function* streamModel(kernel: Kernel, given: StreamRequest): AsyncGenerator<AssistantMessageEvent> {
   const { model } = given;
@@ -83,8 +86,7 @@ export async function* streamModel(kernel: Kernel, given: StreamRequest): AsyncG
     tools: [],
     signal: new AbortController().signal,
     sessionId: "",
-    isUnseen: !given.onPayload && !isTapped(hooks.request),
-    onPayload: async (payload) => (isTapped(hooks.request) ? await hooks.request.promise(payload, model) : payload),
+    onPayload: isTapped(hooks.request) ? (payload) => hooks.request.promise(payload, model) : unseen,
     onHeaders: async (headers) => {
       if (isTapped(hooks.headers)) await hooks.headers.promise(headers, model);
     },

@@ -75,6 +75,8 @@ export class Evaluation {
       return modules.get(specifier);
     }
     if (isBuiltin(specifier)) return nodeRequire(specifier);
+    // Its text may have hidden the name, e.g. behind a comment.
+    this.#createJiti ??= await this.#options.loadJiti();
     const file = this.#locate(from, specifier, true);
     return file && this.#isOwn(file) ? this.#load(file) : this.#resolver(from).import(specifier);
   }

@@ -21,21 +21,18 @@ export const extensions = definePlugin({
     let bridge: Bridge | undefined;
     let opening: Promise<Bridge> | undefined;
     const hooks: Extensions["hooks"] = { called: new SyncHook(["call"]) };
-    const open = async (isLate: boolean) => {
-      const { openBridge } = await import("./bridge.ts");
-      bridge = await openBridge(kernel, hooks, isLate);
-      return bridge;
-    };
-    /** Whoever starts without extensions does not wait for what would run them. */
-    const openLate = () => {
+    /** Once, whoever asks first: `then` is done by nobody else. */
+    const open = (isLate: boolean, then?: (opened: Bridge) => unknown) => {
       opening ??= (async () => {
-        if (bridge) return bridge;
-        const late = await open(true);
-        late.serving();
-        return late;
+        const { openBridge } = await import("./bridge.ts");
+        bridge = await openBridge(kernel, hooks, isLate);
+        await then?.(bridge);
+        return bridge;
       })();
       return opening;
     };
+    /** Whoever starts without extensions does not wait for what would run them. */
+    const openLate = () => open(true, (late) => late.serving());
     kernel.provide("extensions", {
       hooks,
       exportsOf: async (specifier) => (await openLate()).exportsOf(specifier),
@@ -49,9 +46,10 @@ export const extensions = definePlugin({
       // Another session may lie in another directory, which has some.
       kernel.own(session.hooks).changed.tap({ name: "extensions", stage: Stage.expand }, async (changed) => {
         if (bridge || changed.reason === "startup" || !(await mayHaveExtensions(kernel))) return;
-        const late = await open(false);
-        await late.entered(changed);
-        late.serving();
+        await open(false, async (late) => {
+          await late.entered(changed);
+          late.serving();
+        });
       });
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, async () => {

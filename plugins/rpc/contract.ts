@@ -37,8 +37,8 @@ export interface Dialect {
 
 /** Records that exist on the RPC wire only: outside of the event model. */
 export interface Wire {
-  /** Queues a record behind everything emitted before. */
-  send(record: { type: string; [field: string]: unknown }): void;
+  /** Queues a record behind everything emitted before. A promise in answer: whoever has much to send waits for it. */
+  send(record: { type: string; [field: string]: unknown }): Promise<void> | undefined;
   dialect(): Dialect;
   updateMode(): UpdateMode;
   setUpdateMode(mode: UpdateMode): UpdateMode;

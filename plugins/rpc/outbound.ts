@@ -46,8 +46,9 @@ export class Outbound implements Wire {
     return previous;
   }
 
-  send(record: { type: string; [field: string]: unknown }): void {
+  send(record: { type: string; [field: string]: unknown }): Promise<void> | undefined {
     this.#kernel.enqueue(() => this.sendNow(record));
+    return this.writer.readyForBulk();
   }
 
   /** Not behind the events: for what an observer of an event says, who would otherwise wait for himself. */

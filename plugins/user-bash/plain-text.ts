@@ -1,4 +1,5 @@
 /** Terminal output without what only a terminal understands, also if a sequence is cut in two. */
+import { isAscii } from "node:buffer";
 import { StringDecoder } from "node:string_decoder";
 
 const ESC = "\u001b";
@@ -28,8 +29,16 @@ export class PlainText {
   readonly #decoder = new StringDecoder("utf8");
   #held = "";
 
-  /** The next part of the text; the start of a sequence waits for its rest. */
-  push(bytes: Buffer): string {
+  /** The next part of the text, and as bytes; the start of a sequence waits for its rest. */
+  push(given: Buffer): { text: string; bytes: Buffer } {
+    const hadHeld = this.#held !== "";
+    const text = this.#next(given);
+    // Nothing was held, and nothing was added or taken out: it has not to be encoded again.
+    const isSame = !hadHeld && text.length === given.length && isAscii(given);
+    return { text, bytes: isSame ? given : Buffer.from(text) };
+  }
+
+  #next(bytes: Buffer): string {
     const text = this.#held + this.#decoder.write(bytes);
     if (!hasControls.test(text)) {
       this.#held = "";
@@ -41,10 +50,10 @@ export class PlainText {
     return strip(isHeld ? text.slice(0, start) : text);
   }
 
-  end(): string {
-    const rest = this.#held + this.#decoder.end();
+  end(): { text: string; bytes: Buffer } {
+    const text = strip(this.#held + this.#decoder.end());
     this.#held = "";
-    return strip(rest);
+    return { text, bytes: Buffer.from(text) };
   }
 }
 

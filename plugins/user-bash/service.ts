@@ -70,16 +70,12 @@ export class UserBashService implements UserBash {
   ): Promise<BashOutcome> {
     const output = new OutputTail();
     const plain = new PlainText();
-    const take = (text: string) => {
+    const take = ({ text, bytes }: { text: string; bytes: Buffer }) => {
       if (text === "") return undefined;
-      onData?.(text);
-      return output.push(Buffer.from(text));
+      const pending = [onData?.(text), output.push(bytes), this.#kernel.ready()].filter((work) => work !== undefined);
+      return pending.length > 0 ? Promise.all(pending) : undefined;
     };
-    const ending = await this.#exec(operations, command, cwd, signal, (data) => {
-      const written = take(plain.push(data));
-      const held = this.#kernel.ready();
-      return written && held ? Promise.all([written, held]) : (written ?? held);
-    });
+    const ending = await this.#exec(operations, command, cwd, signal, (data) => take(plain.push(data)));
     take(plain.end());
     const { text, truncation, fullOutputPath, artifactId } = await output.finish();
     const { truncated, totalLines, totalBytes, outputLines, outputBytes } = truncation;

@@ -1,5 +1,5 @@
 /** One request to a model, the same for every wire API: credential, hooks, the stream as events, and failure as data. */
-import { ABORTED, type AssistantMessageEvent, type Model, type ModelRequest, type Usage, zeroUsage } from "../../../core/index.ts";
+import { ABORTED, type AssistantMessageEvent, type Model, type ModelRequest, type Usage, unseen, zeroUsage } from "../../../core/index.ts";
 import type { Auth } from "../../models/contract.ts";
 import { calculateCost } from "../../shared/cost.ts";
 import { Draft } from "../../shared/draft.ts";
@@ -82,7 +82,7 @@ export async function* exchange<Payload extends object, Chunk>(
     const payload = await seen(api.payload(request, environment), given);
     given.signal.throwIfAborted();
     connection = await (await environment.network()).connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
-    const json = given.isUnseen ? rememberedJson : freshJson;
+    const json = given.onPayload === unseen ? rememberedJson : freshJson;
     await api.send(payload, { baseUrl, headers, json, fetch: connection.fetch }, request, environment);
     const events = new EventReader();
     let isOver = false;
@@ -121,8 +121,8 @@ export async function* exchange<Payload extends object, Chunk>(
 }
 
 /** The payload as plugins want it. They get one of their own: parts of ours are used again in the next request. */
-async function seen<Payload extends object>(payload: Payload, { isUnseen, onPayload }: ModelRequest): Promise<Payload> {
-  return isUnseen ? payload : ((await onPayload(JSON.parse(JSON.stringify(payload)))) as Payload);
+async function seen<Payload extends object>(payload: Payload, { onPayload }: ModelRequest): Promise<Payload> {
+  return onPayload === unseen ? payload : ((await onPayload(JSON.parse(JSON.stringify(payload)))) as Payload);
 }
 
 /** The server said in its stream that it failed. */

@@ -5,6 +5,9 @@ import type { Readable } from "node:stream";
 /** How long the end of a body may take after its last word. */
 const GRACE_MS = 50;
 
+/** What a connection that ends too early is called, while its answer is read and before. */
+const BROKEN = new Set(["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"]);
+
 /** What was asked; the body is complete. */
 export interface Sent {
   url: string;
@@ -79,7 +82,11 @@ async function decoded(response: IncomingMessage): Promise<Readable> {
   if (!encoding || encoding === "identity") return response;
   const { createBrotliDecompress, createUnzip } = await import("node:zlib");
   const decoder = encoding === "br" ? createBrotliDecompress() : createUnzip();
+  // It begins at once, and may fail before anybody reads: whoever reads later is told.
+  decoder.on("error", () => {});
+  // Neither stays behind when the other goes: a connection would be held for nobody.
   response.on("error", (error) => decoder.destroy(error));
+  decoder.on("close", () => response.destroy());
   return response.pipe(decoder);
 }
 
@@ -90,7 +97,7 @@ async function* readable(stream: Readable): AsyncGenerator<Uint8Array> {
     for await (const piece of stream.iterator({ destroyOnReturn: false })) yield piece as Uint8Array;
     isOver = true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
+    if (!BROKEN.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
     throw new Error("terminated: the server closed the connection before the answer was complete", { cause: error });
   } finally {
     if (!isOver) await leave(stream);

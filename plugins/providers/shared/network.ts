@@ -45,15 +45,14 @@ export class Network {
     await Promise.all(all.map(async (opened) => (await opened).dispatcher.destroy()));
   }
 
-  /** Directly, unless an extension watches fetch or a proxy is configured: that is undici's, read now. */
+  /** Directly, unless a proxy is configured, which is undici's and read now, or an extension watches fetch, which knows no proxy. */
   async #way(): Promise<Send> {
     const { env, setting } = this.#places;
     const own = setting() || undefined;
     const httpProxy = own ?? env("HTTP_PROXY") ?? env("http_proxy") ?? "";
     const httpsProxy = own ?? env("HTTPS_PROXY") ?? env("https_proxy") ?? "";
     const noProxy = env("NO_PROXY") ?? env("no_proxy") ?? "";
-    if (globalThis.fetch !== this.#places.fetch) return byFetch(globalThis.fetch);
-    if (!httpProxy && !httpsProxy) return (sent) => this.#send(sent);
+    if (!httpProxy && !httpsProxy) return globalThis.fetch === this.#places.fetch ? (sent) => this.#send(sent) : byFetch(globalThis.fetch);
     const key = JSON.stringify([httpProxy, httpsProxy, noProxy]);
     let opened = this.#dispatchers.get(key);
     if (!opened) {
@@ -66,8 +65,11 @@ export class Network {
 
   async #send(sent: Sent): Promise<Received> {
     const received = await this.#direct.send(sent);
+    if (received.status < 300 || received.status >= 400 || !received.headers.location) return received;
+    // An answer that nobody reads holds its connection.
+    for await (const _ of received.body) break;
     // Rare enough to leave the rules of it to those who know them.
-    return received.status >= 300 && received.status < 400 && received.headers.location ? byFetch(this.#places.fetch)(sent) : received;
+    return byFetch(this.#places.fetch)(sent);
   }
 }
 
@@ -100,7 +102,8 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #silence = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  #isWaiting = false;
+  /** ends the waiting, while somebody waits */
+  #refuse: ((reason: Error) => void) | undefined;
   #received: Received | undefined;
   /** what the server answered instead of a stream */
   refusal: Refusal | undefined;
@@ -145,15 +148,19 @@ export class Connection {
   /** The body as it comes. A reader that rests is not the server's silence. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     const pieces = this.#received?.body[Symbol.asyncIterator]();
-    let isOver = !pieces;
+    if (!pieces) return;
+    let isLeft = false;
     try {
-      while (pieces && !isOver) {
+      for (;;) {
         const { done, value } = await this.#patiently(pieces.next());
-        isOver = done === true;
-        if (!done) yield value;
+        if (done) return;
+        isLeft = true;
+        yield value;
+        isLeft = false;
       }
     } finally {
-      if (!isOver) await pieces?.return?.();
+      // Not what failed or fell silent: there may be no answer to that either.
+      if (isLeft) await pieces.return?.();
     }
   }
 
@@ -168,13 +175,15 @@ export class Connection {
   async #patiently<T>(work: Promise<T>): Promise<T> {
     const { idleMs } = this.#options;
     if (idleMs === 0) return work;
-    this.#isWaiting = true;
     if (this.#timer) this.#timer.refresh();
-    else this.#timer = setTimeout(() => this.#giveUp(), idleMs);
+    else this.#timer = setTimeout(() => this.#giveUp(idleMs), idleMs);
     try {
-      return await work;
+      return await new Promise<T>((resolve, reject) => {
+        this.#refuse = reject;
+        work.then(resolve, reject);
+      });
     } finally {
-      this.#isWaiting = false;
+      this.#refuse = undefined;
     }
   }
 
@@ -183,10 +192,12 @@ export class Connection {
     clearTimeout(this.#timer);
   }
 
-  #giveUp(): void {
-    if (!this.#isWaiting) return;
-    this.failure = new Error(`The request timed out: the server sent nothing for ${this.#options.idleMs / 1000} s.`);
+  /** Not by the signal alone: a fetch that somebody else brought may not listen to it. */
+  #giveUp(idleMs: number): void {
+    if (!this.#refuse) return;
+    this.failure = new Error(`The request timed out: the server sent nothing for ${idleMs / 1000} s.`);
     this.#silence.abort(this.failure);
+    this.#refuse(this.failure);
   }
 }
 

@@ -84,6 +84,9 @@ class ReplaceableFrame extends LineFrame {
   }
 }
 
+/** A longer record is followed by another: what is made of it when it is written takes several times its size. */
+const MOST_GROWN = 256 * 1024;
+
 /** A record whose text is appended to by its neighbour with the same key. */
 export function growingFrame(record: Record<string, unknown> & { delta: string }, key: string): Frame {
   return new GrowingFrame(record, [record.delta], record.delta.length, key);
@@ -110,7 +113,7 @@ class GrowingFrame implements Frame {
   }
 
   merge(next: Frame): Frame | undefined {
-    if (!(next instanceof GrowingFrame) || next.#key !== this.#key) return undefined;
+    if (!(next instanceof GrowingFrame) || next.#key !== this.#key || this.#length + next.#length > MOST_GROWN) return undefined;
     // The list is handed on: this frame is never rendered again.
     this.#deltas.push(...next.#deltas);
     return new GrowingFrame(this.#record, this.#deltas, this.#length + next.#length, this.#key);

@@ -19,11 +19,9 @@ export interface FrameWriterOptions {
   stamp?(line: string | Buffer): string | Buffer;
 }
 
-/** Above `HIGH` waiting bytes sources stop, below `LOW` they go on. */
-const HIGH = 8 * 1024 * 1024;
-const LOW = 4 * 1024 * 1024;
+const KIB = 1024;
 /** Bytes per write: the rest stays in the queue, where it can still be merged. */
-const BATCH = 256 * 1024;
+const BATCH = 256 * KIB;
 const RETRY_MS = 10;
 
 export class FrameWriter {
@@ -35,8 +33,9 @@ export class FrameWriter {
   #isScheduled = false;
   #isWriting = false;
   #isGone = false;
-  #gate: Promise<void> | undefined;
-  #openGate: (() => void) | undefined;
+  readonly #gate = new Gate(8192 * KIB, 4096 * KIB);
+  /** for whoever produces faster than anybody reads: what waits long survives, and costs memory many times over */
+  readonly #bulkGate = new Gate(512 * KIB, 256 * KIB);
   #onEmpty: (() => void)[] = [];
 
   /** Frames wait until `attach` brings a stream. */
@@ -72,13 +71,18 @@ export class FrameWriter {
       this.#queue.push(frame);
       this.#waitingBytes += frame.size;
     }
-    if (this.#waitingBytes > HIGH) this.#closeGate();
+    this.#updateGates();
     this.#schedule();
   }
 
   /** Undefined while the reader keeps up; else resolves when it has caught up. */
   ready(): Promise<void> | undefined {
-    return this.#gate;
+    return this.#gate.closed;
+  }
+
+  /** The same for bulk output, which is held back much sooner. */
+  readyForBulk(): Promise<void> | undefined {
+    return this.#bulkGate.closed;
   }
 
   /** Gives all that waits to the stream, where it is no longer merged: the end is near. */
@@ -148,7 +152,7 @@ export class FrameWriter {
       }
       this.#isWriting = false;
       this.#waitingBytes -= taken;
-      if (this.#waitingBytes < LOW) this.#reopenGate();
+      this.#updateGates();
       if (this.#isEmpty()) this.#tellEmpty();
       else this.#writeBatch();
     });
@@ -160,7 +164,7 @@ export class FrameWriter {
     this.#queue = [];
     this.#head = 0;
     this.#waitingBytes = 0;
-    this.#reopenGate();
+    this.#updateGates();
     this.#tellEmpty();
     this.#options.onGone?.(error);
   }
@@ -169,16 +173,33 @@ export class FrameWriter {
     for (const resolve of this.#onEmpty.splice(0)) resolve();
   }
 
-  #closeGate(): void {
-    this.#gate ??= new Promise((resolve) => {
-      this.#openGate = resolve;
-    });
+  #updateGates(): void {
+    this.#gate.update(this.#waitingBytes);
+    this.#bulkGate.update(this.#waitingBytes);
+  }
+}
+
+/** Closes above `high` waiting bytes and opens below `low`. */
+class Gate {
+  readonly #high: number;
+  readonly #low: number;
+  closed: Promise<void> | undefined;
+  #open: (() => void) | undefined;
+
+  constructor(high: number, low: number) {
+    this.#high = high;
+    this.#low = low;
   }
 
-  #reopenGate(): void {
-    this.#openGate?.();
-    this.#gate = undefined;
-    this.#openGate = undefined;
+  update(waiting: number): void {
+    if (waiting > this.#high) {
+      this.closed ??= new Promise((resolve) => {
+        this.#open = resolve;
+      });
+    } else if (waiting < this.#low && this.closed) {
+      this.#open?.();
+      this.closed = undefined;
+    }
   }
 }
 
