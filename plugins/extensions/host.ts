@@ -55,6 +55,8 @@ export class ExtensionHost {
   /** Starts with nothing, long after the agent has: what has come meanwhile is noticed like any change. */
   async startLate(): Promise<void> {
     this.#cwd = this.runtime.cwd;
+    // Nothing has to leave: the next session may come at any time.
+    this.#hasLeft = true;
     await this.sessionChanged({ reason: "startup" });
   }
 

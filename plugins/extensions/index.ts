@@ -43,8 +43,11 @@ export const extensions = definePlugin({
       if (await mayHaveExtensions(kernel)) await open(false);
       const session = kernel.tryService("session");
       if (!session || bridge) return;
+      const sessions = kernel.own(session.hooks);
+      // Whoever is just being opened takes part in the change.
+      sessions.leaving.tap("extensions", async () => void (await opening?.catch(() => undefined)));
       // Another session may lie in another directory, which has some.
-      kernel.own(session.hooks).changed.tap({ name: "extensions", stage: Stage.expand }, async (changed) => {
+      sessions.changed.tap({ name: "extensions", stage: Stage.expand }, async (changed) => {
         if (bridge || changed.reason === "startup" || !(await mayHaveExtensions(kernel))) return;
         await open(false, async (late) => {
           await late.entered(changed);

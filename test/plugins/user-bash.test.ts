@@ -219,7 +219,11 @@ describe("the hook before", () => {
 describe("plain text", () => {
   const strip = (...pieces: string[]) => {
     const plain = new PlainText();
-    return pieces.map((piece) => plain.push(Buffer.from(piece, "latin1"))).join("") + plain.end();
+    const parts = [...pieces.map((piece) => plain.push(Buffer.from(piece, "latin1"))), plain.end()];
+    const text = parts.map((part) => part.text).join("");
+    // The bytes are those of the text, whatever was held or taken out.
+    expect(Buffer.concat(parts.map(({ bytes }) => bytes)).toString("utf8")).toBe(text);
+    return text;
   };
 
   it("leaves out colours, titles, links, device strings and control characters", () => {
@@ -235,5 +239,9 @@ describe("plain text", () => {
     expect(strip("caf\u00c3", "\u00a9")).toBe("caf\u00e9");
     expect(strip(`a\u001b]${"x".repeat(10_000)}`, "b")).toContain("xb");
     expect(strip("end\u001b")).toBe("end");
+    // As many characters as bytes, and yet not the same.
+    expect(strip("a\u001b[3", "\u0007\u0007b")).toBe("a[3b");
+    expect(strip("\u00c3", "\u00a9")).toBe("\u00e9");
+    expect(strip("\u00ff\u00fe")).toBe("\ufffd\ufffd");
   });
 });
