@@ -21,15 +21,13 @@ export const extensions = definePlugin({
     let bridge: Bridge | undefined;
     let opening: Promise<Bridge> | undefined;
     const hooks: Extensions["hooks"] = { called: new SyncHook(["call"]) };
-    /** Once, whoever asks first: `then` is done by nobody else. */
-    const open = (isLate: boolean, then?: (opened: Bridge) => unknown) => {
-      opening ??= (async () => {
-        const { openBridge } = await import("./bridge.ts");
-        bridge = await openBridge(kernel, hooks, isLate);
-        await then?.(bridge);
-        return bridge;
-      })();
-      return opening;
+    /** Once: `first` is done by whoever asked first, and the others only wait. */
+    const open = async (isLate: boolean, first?: (opened: Bridge) => unknown) => {
+      const isFirst = !opening;
+      opening ??= import("./bridge.ts").then(({ openBridge }) => openBridge(kernel, hooks, isLate));
+      bridge = await opening;
+      if (isFirst) await first?.(bridge);
+      return bridge;
     };
     /** Whoever starts without extensions does not wait for what would run them. */
     const openLate = () => open(true, (late) => late.serving());
