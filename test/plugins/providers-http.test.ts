@@ -1,8 +1,9 @@
 /** The way to a model's server over real sockets: connections that are kept, closed, redirected or compressed, and floods of deltas. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { gzipSync } from "node:zlib";
+import { constants, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
+import type { Draft, Provider } from "../../core/index.ts";
 import { readTool, setUp, user, wires } from "../helpers/model-server/agent.ts";
 
 const wire = "openai-completions";
@@ -21,6 +22,14 @@ async function serve(listen: RequestListener): Promise<{ baseUrl: string; server
     server.close();
   });
   return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, server, sockets };
+}
+
+function replaceFetch(fetch: typeof globalThis.fetch): void {
+  const before = globalThis.fetch;
+  globalThis.fetch = fetch;
+  onTestFinished(() => {
+    globalThis.fetch = before;
+  });
 }
 
 const events = { "content-type": "text/event-stream" };
@@ -90,17 +99,69 @@ test("a redirect is followed", async () => {
   expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "stop", content: [{ text: "moved" }] });
 });
 
+test("an answer that redirects gives its connection back, also if its body goes on", async () => {
+  const { baseUrl, sockets } = await serve((request, response) => {
+    if (request.url?.startsWith("/v1")) return void response.writeHead(307, { location: "/v2/chat/completions" }).write("moved");
+    response.writeHead(200, events).end(answer("Hi"));
+  });
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message.stopReason).toBe("stop");
+  await expect.poll(() => sockets[0]?.destroyed).toBe(true);
+});
+
+test("a compressed answer that nobody reads on gives its connection back", async () => {
+  const { baseUrl, sockets } = await serve((_, response) => {
+    response.writeHead(200, { ...events, "content-encoding": "gzip" });
+    // Without its end.
+    response.write(gzipSync(answer("Hi"), { finishFlush: constants.Z_SYNC_FLUSH }));
+  });
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message.stopReason).toBe("stop");
+  await expect.poll(() => sockets[0]?.destroyed).toBe(true);
+});
+
+test.each(["gzip", "identity"])("an answer (%s) that breaks before it is read is the failure of its request and of nobody else", async (encoding) => {
+  const uncaught: unknown[] = [];
+  const onUncaught = (error: unknown) => void uncaught.push(error);
+  process.on("uncaughtException", onUncaught);
+  onTestFinished(() => void process.off("uncaughtException", onUncaught));
+  const { baseUrl } = await serve((_, response) => {
+    response.writeHead(200, { ...events, "content-encoding": encoding }).write("this is not compressed");
+    setTimeout(() => response.destroy(), 20);
+  });
+  const { ask, view } = await setUp();
+  view.hooks.response.tap("slow", () => new Promise((resolve) => setTimeout(resolve, 200)));
+  const { message } = await ask(wire, { model: { baseUrl } });
+  expect(message).toMatchObject({ stopReason: "error", errorMessage: expect.stringMatching(encoding === "gzip" ? /incorrect header/ : /terminated/) });
+  expect(uncaught).toEqual([]);
+});
+
+test("a fetch that does not listen to its signal is given up on all the same", async () => {
+  const { ask } = await setUp([], { settings: { httpIdleTimeoutMs: 150 } });
+  const body = () => new ReadableStream({ pull: () => new Promise<void>(() => {}) });
+  const silent = [() => new Promise<Response>(() => {}), async () => new Response(body(), { headers: events })];
+  for (const fetch of silent) {
+    replaceFetch(fetch);
+    expect((await ask(wire)).message.errorMessage).toBe("The request timed out: the server sent nothing for 0.15 s.");
+  }
+});
+
+test("a configured proxy is used also if somebody replaced fetch, which knows none", async () => {
+  const { baseUrl } = await serve((_, response) => void response.writeHead(200, events).end(answer("Hi")));
+  const { ask } = await setUp([], { env: { HTTP_PROXY: "http://127.0.0.1:9" } });
+  const fetch = globalThis.fetch;
+  replaceFetch((url, init) => fetch(url, init));
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "error", errorMessage: expect.stringContaining("ECONNREFUSED") });
+});
+
 test("whoever replaces fetch sees the requests", async () => {
   const { baseUrl } = await serve((_, response) => void response.writeHead(200, events).end(answer("Hi")));
   const { ask } = await setUp();
   const fetch = globalThis.fetch;
   const seen: string[] = [];
-  globalThis.fetch = (url, init) => {
+  replaceFetch((url, init) => {
     seen.push(`${init?.method} ${url} ${JSON.parse(init?.body as string).stream}`);
     return fetch(url, init);
-  };
-  onTestFinished(() => {
-    globalThis.fetch = fetch;
   });
   expect((await ask(wire, { model: { baseUrl } })).message.content).toMatchObject([{ text: "Hi" }]);
   expect(seen).toEqual([`POST ${baseUrl}/chat/completions true`]);
@@ -133,6 +194,17 @@ test.each(wires)("%s: what a plugin does to one payload is not in the next", asy
   const [before, spoilt, after] = server.requests.map(({ raw }) => raw);
   expect(spoilt).toContain("spoiled");
   expect(after).toBe(before);
+});
+
+test("a plugin that wraps a provider may put its own onPayload in place", async () => {
+  const { ask, server, view } = await setUp(["one"]);
+  const onPayload = async (payload: unknown) => ({ ...(payload as object), wrapped: true });
+  const wrapAll = (draft: Draft<Provider>) => {
+    for (const [name, provider] of draft) draft.set(name, { ...provider, stream: (request) => provider.stream({ ...request, onPayload }) });
+  };
+  view.registry("providers").filter(wrapAll);
+  await ask(wire);
+  expect(JSON.parse(server.requests[0]?.raw ?? "")).toMatchObject({ wrapped: true });
 });
 
 /** Changes all that a payload lists, in place. */

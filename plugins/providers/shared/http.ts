@@ -5,9 +5,6 @@ import type { Readable } from "node:stream";
 /** How long the end of a body may take after its last word. */
 const GRACE_MS = 50;
 
-/** What a connection that ends too early is called, while its answer is read and before. */
-const BROKEN = new Set(["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"]);
-
 /** What was asked; the body is complete. */
 export interface Sent {
   url: string;
@@ -97,7 +94,7 @@ async function* readable(stream: Readable): AsyncGenerator<Uint8Array> {
     for await (const piece of stream.iterator({ destroyOnReturn: false })) yield piece as Uint8Array;
     isOver = true;
   } catch (error) {
-    if (!BROKEN.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if ((error as NodeJS.ErrnoException).code !== "ECONNRESET") throw error;
     throw new Error("terminated: the server closed the connection before the answer was complete", { cause: error });
   } finally {
     if (!isOver) await leave(stream);
