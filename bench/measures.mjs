@@ -67,19 +67,31 @@ const idle = (context) =>
     return { "idle: memory, MiB": agent.memory() };
   });
 
+/** In a process that is new, and in one that has answered often: code that has run a few thousand times is another program. */
 const roundTrips = (context) =>
   withAgent(context, {}, async (agent) => {
-    const sequential = Math.round(1000 * context.scale);
-    const pipelined = Math.round(5000 * context.scale);
-    for (let index = 0; index < 200; index++) await agent.call("get_state");
-    let began = performance.now();
-    for (let index = 0; index < sequential; index++) await agent.call("get_state", {}, context);
-    const perSecond = (sequential * 1000) / (performance.now() - began);
-    began = performance.now();
-    const last = agent.seen('"id":"last","type":"response"', context);
-    for (let index = 0; index < pipelined; index++) agent.send({ id: index === pipelined - 1 ? "last" : `p${index}`, type: "get_state" });
-    await last;
-    return { "round trips per second, one by one": perSecond, "round trips per second, pipelined": (pipelined * 1000) / (performance.now() - began) };
+    const oneByOne = async (count) => {
+      const began = performance.now();
+      for (let index = 0; index < count; index++) await agent.call("get_state", {}, context);
+      return (count * 1000) / (performance.now() - began);
+    };
+    const pipelined = async (count, last) => {
+      const began = performance.now();
+      const seen = agent.seen(`"id":"${last}","type":"response"`, context);
+      for (let index = 0; index < count; index++) agent.send({ id: index === count - 1 ? last : `p${index}`, type: "get_state" });
+      await seen;
+      return (count * 1000) / (performance.now() - began);
+    };
+    const [few, many] = [1000, 5000].map((count) => Math.round(count * context.scale));
+    await oneByOne(200);
+    const results = { "round trips per second, one by one": await oneByOne(few), "round trips per second, pipelined": await pipelined(many, "last") };
+    await oneByOne(many * 2);
+    await pipelined(many * 4, "warm");
+    return {
+      ...results,
+      "round trips per second, one by one, warm": await oneByOne(many),
+      "round trips per second, pipelined, warm": await pipelined(many * 2, "end"),
+    };
   });
 
 const pacedStream = (context) =>

@@ -54,6 +54,20 @@ describe("loading", () => {
     expect(errors(rpc)).toEqual([]);
   });
 
+  test("a name that its text hides is found, and Node's modules have a default", async () => {
+    const rpc = startWith({
+      "hidden.ts": `
+        import { word } from /* beside it */ "./lib/word.ts";
+        export default (pi) => pi.registerCommand("hidden", { handler: async (_, ctx) => {
+          const fs = await import("node:fs");
+          ctx.ui.notify([word, typeof fs.default?.statSync, typeof fs.statSync].join());
+        } });`,
+      "lib/word.ts": `export const word = "found";`,
+    });
+    expect(await command(rpc, "/hidden")).toEqual(["found,function,function"]);
+    expect(errors(rpc)).toEqual([]);
+  });
+
   test("a broken extension is reported with file and line and the others load", async () => {
     const rpc = startWith({
       "a-syntax.ts": "export default function (pi) {\n  let x = ;\n}",
