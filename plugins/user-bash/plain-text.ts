@@ -33,8 +33,8 @@ export class PlainText {
   push(given: Buffer): { text: string; bytes: Buffer } {
     const hadHeld = this.#held !== "";
     const text = this.#next(given);
-    // Nothing was held, and nothing was added or taken out: it has not to be encoded again.
-    const isSame = !hadHeld && text.length === given.length && isAscii(given);
+    // Nothing was held, here or by the decoder, and nothing was added or taken out: it has not to be encoded again.
+    const isSame = !hadHeld && text.length === given.length && text.charCodeAt(0) === given[0] && isAscii(given);
     return { text, bytes: isSame ? given : Buffer.from(text) };
   }
 

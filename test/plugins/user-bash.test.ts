@@ -242,6 +242,7 @@ describe("plain text", () => {
     // As many characters as bytes, and yet not the same.
     expect(strip("a\u001b[3", "\u0007\u0007b")).toBe("a[3b");
     expect(strip("\u00c3", "\u00a9")).toBe("\u00e9");
+    expect(strip("\u00c3", "ab\u0007")).toBe("\ufffdab");
     expect(strip("\u00ff\u00fe")).toBe("\ufffd\ufffd");
   });
 });
