@@ -27,7 +27,8 @@ export { createReadTool, type ReadDetails, type ReadOperations, type ReadToolOpt
 export { createWriteTool, type WriteOperations, type WriteToolOptions } from "./definitions/write.ts";
 export type { ToolDefinition } from "./shared/definition.ts";
 export { describeChange, type EditDetails } from "./shared/diff.ts";
-export { type ImageLimits, toContent } from "./shared/images.ts";
+export type { ImageLimits } from "./shared/image-limits.ts";
+export { toContent } from "./shared/images.ts";
 export { withFileMutationQueue } from "./shared/mutation-queue.ts";
 
 export const createCodingTools = (cwd: string) => [createReadTool(cwd), createBashTool(cwd), createEditTool(cwd), createWriteTool(cwd)];

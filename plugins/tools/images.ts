@@ -1,49 +1,16 @@
 /** Images that enter the conversation with a prompt or a tool's result are made to fit, once. */
-import { definePlugin, type ImageContent, type PluginKernel, type PromptDraft, Stage, type ToolOutcome, type UserContent } from "../../core/index.ts";
-import type {} from "../settings/contract.ts";
-import { detectImage, HEAD_BYTES } from "./shared/image-info.ts";
-import { defaultLimits, limitsOf, type Processed, toContent } from "./shared/images.ts";
+import { definePlugin, Stage } from "../../core/index.ts";
 
 export const images = definePlugin({
   name: "images",
   apply(kernel) {
     // After everybody who may change text and images.
+    const load = () => import("./work/fit-images.ts");
     kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, (draft) => {
-      if (draft.images.length > 0) return fitPrompt(kernel, draft);
+      if (draft.images.length > 0) return load().then(({ fitPrompt }) => fitPrompt(kernel, draft));
     });
     kernel.hooks.toolResult.tap({ name: "images", stage: Stage.wire }, (outcome) => {
-      if (outcome.content.some(({ type }) => type === "image")) return fitResult(kernel, outcome);
+      if (outcome.content.some(({ type }) => type === "image")) return load().then(({ fitResult }) => fitResult(kernel, outcome));
     });
   },
 });
-
-async function fitPrompt(kernel: PluginKernel, draft: PromptDraft): Promise<void> {
-  const processed = await Promise.all(draft.images.map((image) => madeToFit(kernel, image)));
-  const hints = processed.flatMap(({ hints }) => hints);
-  draft.images = processed.flatMap(({ image }) => (image ? [image] : []));
-  if (hints.length > 0) draft.text = [draft.text, ...hints].filter((line) => line !== "").join("\n");
-}
-
-async function fitResult(kernel: PluginKernel, outcome: ToolOutcome): Promise<ToolOutcome> {
-  const blocks = await Promise.all(outcome.content.map((block) => (block.type === "image" ? withHints(kernel, block) : [block])));
-  return { ...outcome, content: blocks.flat() };
-}
-
-/** What a tool gave is kept if nothing can be done about it. */
-async function withHints(kernel: PluginKernel, block: ImageContent): Promise<UserContent[]> {
-  const { image, hints } = await madeToFit(kernel, block);
-  if (!image) return [block];
-  return hints.length > 0 ? [image, { type: "text", text: hints.join("\n") }] : [image];
-}
-
-async function madeToFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
-  if (typeof image.data !== "string") return { image, hints: [] };
-  const bytes = Buffer.from(image.data, "base64");
-  const mimeType = detectImage(bytes.subarray(0, HEAD_BYTES)) ?? image.mimeType;
-  const autoResize = kernel.tryService("settings")?.get<boolean>("images.autoResize") !== false;
-  const limits = limitsOf(kernel.tryService("model")?.current());
-  const processed = await toContent(bytes, mimeType, { autoResize, limits });
-  // Small and not understood: the provider may know better.
-  const isSmall = image.data.length < (limits?.maxBytes ?? defaultLimits.maxBytes);
-  return processed.isUnreadable && isSmall ? { image, hints: [] } : processed;
-}

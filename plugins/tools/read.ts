@@ -2,7 +2,7 @@
 import type {} from "../settings/contract.ts";
 import { createReadTool } from "./definitions/read.ts";
 import { builtinTool } from "./shared/definition.ts";
-import { limitsOf } from "./shared/images.ts";
+import { limitsOf } from "./shared/image-limits.ts";
 
 export const read = builtinTool((kernel, cwd) => {
   const model = kernel.tryService("model")?.current();

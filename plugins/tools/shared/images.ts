@@ -1,16 +1,7 @@
 /** Images on their way to a model: the right type, the right way up, and small enough. */
-import type { ImageContent, Model } from "../../../core/index.ts";
+import type { ImageContent } from "../../../core/index.ts";
 import { type ImageInfo, imageInfo } from "./image-info.ts";
-
-export interface ImageLimits {
-  maxWidth: number;
-  maxHeight: number;
-  /** of the base64 text */
-  maxBytes: number;
-  jpegQuality: number;
-}
-
-export const defaultLimits: ImageLimits = { maxWidth: 2000, maxHeight: 2000, maxBytes: 4.5 * 1024 * 1024, jpegQuality: 80 };
+import { defaultLimits, type ImageLimits } from "./image-limits.ts";
 
 /** The types that every provider takes. */
 const accepted = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
@@ -30,12 +21,6 @@ export interface Processed {
 export interface ProcessOptions {
   autoResize: boolean;
   limits?: Partial<ImageLimits>;
-}
-
-/** What a model asks for, if its metadata says. */
-export function limitsOf(model: Model | undefined): Partial<ImageLimits> | undefined {
-  const images = model?.inputLimits?.images as { resize?: Partial<ImageLimits> } | undefined;
-  return images?.resize;
 }
 
 /** Makes an image fit, changing nothing about one that does. */
