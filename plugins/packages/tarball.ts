@@ -30,7 +30,9 @@ async function nameIn(path: string): Promise<string> {
 function manifestIn(archive: Buffer): string {
   const field = (at: number, length: number) => archive.toString("utf8", at, at + length).split("\0", 1)[0] as string;
   for (let at = 0; at + BLOCK <= archive.length; ) {
-    const [name, size] = [field(at, 100), Number.parseInt(field(at + 124, 12), 8) || 0];
+    const name = field(at, 100);
+    // A damaged one may be below nothing, and would lead back here.
+    const size = Math.max(0, Number.parseInt(field(at + 124, 12), 8) || 0);
     if (/^(\.\/)?[^/]+\/package\.json$/.test(name)) return field(at + BLOCK, size).replace(/^\uFEFF/, "");
     at += BLOCK + Math.ceil(size / BLOCK) * BLOCK;
   }
