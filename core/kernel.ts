@@ -6,14 +6,13 @@ import { createHooks, type KernelHooks } from "./hooks.ts";
 import type { AgentMessage } from "./messages.ts";
 import { passedOver, patiently } from "./patience.ts";
 import { type Executed, flatten, type Loaded, type Plugin, type PluginKernel, type PluginList, type UseOptions } from "./plugin.ts";
-import { acceptPrompt, acceptRun } from "./prompt.ts";
 import { Queue } from "./queue.ts";
 import { type Contributions, Registry } from "./registry.ts";
 import { Run } from "./run.ts";
 import { checkParams } from "./schema.ts";
 import { Scope } from "./scope.ts";
-import { isTapped, isThenable, own, tapsOf } from "./taps.ts";
-import { streamModel } from "./turn.ts";
+import { isTapped, isThenable, tapsOf } from "./taps.ts";
+import { viewOf } from "./view.ts";
 
 interface Provided {
   name: string;
@@ -266,52 +265,7 @@ export class Kernel {
   }
 
   #view(scope: Scope): PluginKernel {
-    const kernel = this;
-    const views = new Map<string, Contributions<any>>();
-    return {
-      name: scope.name,
-      hooks: own(kernel.hooks, scope),
-      queue: kernel.queue,
-      run: kernel.run,
-      get options() {
-        return kernel.options;
-      },
-      registry(kind) {
-        let view = views.get(kind);
-        if (!view) {
-          view = kernel.#registry(kind, scope);
-          views.set(kind, view);
-        }
-        return view;
-      },
-      provide: (name, service) => kernel.#registry("services", scope).add({ name, service }),
-      service: (name) => kernel.service(name),
-      tryService: (name) => kernel.tryService(name),
-      own: (hooks) => own(hooks, scope),
-      defer: (undo) => scope.defer(undo),
-      prompt: (input) => acceptPrompt(kernel, input),
-      startRun: (run) => acceptRun(kernel, run),
-      append: async (message) => {
-        kernel.emit({ type: "message_start", message });
-        await kernel.service("transcript").append(message);
-        kernel.emit({ type: "message_end", message });
-      },
-      systemPrompt: (run) => kernel.systemPrompt(run),
-      stream: (request) => streamModel(kernel, request),
-      execute: (command, params, call) => kernel.execute(command, params, call),
-      invoke: (command, params, call) => kernel.invoke(command, params, call),
-      describe: () => kernel.describe(),
-      emit: (event) => kernel.emit(event),
-      enqueue: (work) => kernel.bus.enqueue(work),
-      flush: () => kernel.bus.flush(),
-      ready: () => kernel.bus.ready(),
-      gate: (gate) => scope.defer(kernel.bus.addGate(gate)) as () => void,
-      fault: (fault) => kernel.fault({ from: scope.name, ...fault }),
-      use: (plugin, options) => kernel.use(plugin, options),
-      remove: (name) => kernel.remove(name),
-      stop: (reason) => kernel.stop(reason),
-      plugins: () => kernel.plugins(),
-    };
+    return viewOf(this, scope, (kind) => this.#registry(kind, scope));
   }
 }
 

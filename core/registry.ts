@@ -51,21 +51,21 @@ export class Registry<T extends { name: string }> {
   }
 
   view(scope: Scope): Contributions<T> {
-    return {
-      get: (name) => this.#collect().get(name),
-      has: (name) => this.#collect().has(name),
-      all: () => {
-        this.#collect();
-        return this.#list;
-      },
-      ownerOf: (name) => this.#collect().owners.get(name),
-      contestants: (name) => this.#collect().contested.get(name) ?? [],
-      add: (item) => scope.tap(this.#hook, (draft: Draft<T>) => draft.offer(item.name, item, scope), 0),
-      filter: (change, stage = FILTER_STAGE) => scope.tap(this.#hook, change, stage),
-    };
+    return new RegistryView(this, scope);
   }
 
-  #collect(): Draft<T> {
+  /** The list as it stands. */
+  all(): readonly T[] {
+    this.collect();
+    return this.#list;
+  }
+
+  tap(scope: Scope, change: (draft: Draft<T>) => void, stage: number): () => void {
+    return scope.tap(this.#hook, change, stage);
+  }
+
+  /** What the contributions amount to; made anew only after a change. */
+  collect(): Draft<T> {
     if (this.#version === this.#taps.version) return this.#draft;
     this.#draft = new Draft<T>();
     // Noted before the call: a contribution that changes taps while it is collected makes the next reader collect again.
@@ -73,5 +73,44 @@ export class Registry<T extends { name: string }> {
     this.#hook.call(this.#draft);
     this.#list = [...this.#draft.values()];
     return this.#draft;
+  }
+}
+
+class RegistryView<T extends { name: string }> implements Contributions<T> {
+  readonly #registry: Registry<T>;
+  readonly #scope: Scope;
+
+  constructor(registry: Registry<T>, scope: Scope) {
+    this.#registry = registry;
+    this.#scope = scope;
+  }
+
+  get(name: string): T | undefined {
+    return this.#registry.collect().get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#registry.collect().has(name);
+  }
+
+  all(): readonly T[] {
+    return this.#registry.all();
+  }
+
+  ownerOf(name: string): string | undefined {
+    return this.#registry.collect().owners.get(name);
+  }
+
+  contestants(name: string): readonly string[] {
+    return this.#registry.collect().contested.get(name) ?? [];
+  }
+
+  add(item: T): () => void {
+    const scope = this.#scope;
+    return this.#registry.tap(scope, (draft) => draft.offer(item.name, item, scope), 0);
+  }
+
+  filter(change: (draft: Draft<T>) => void, stage: number = FILTER_STAGE): () => void {
+    return this.#registry.tap(this.#scope, change, stage);
   }
 }
