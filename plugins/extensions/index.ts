@@ -44,13 +44,19 @@ export const extensions = definePlugin({
       const sessions = kernel.own(session.hooks);
       // Whoever is just being opened takes part in the change.
       sessions.leaving.tap("extensions", async () => void (await opening?.catch(() => undefined)));
-      // Another session may lie in another directory, which has some.
-      sessions.changed.tap({ name: "extensions", stage: Stage.expand }, async (changed) => {
-        if (bridge || changed.reason === "startup" || !(await mayHaveExtensions(kernel))) return;
-        await open(false, async (late) => {
-          await late.entered(changed);
-          late.serving();
+      // Another session may lie in another directory, which has some. They are there before its model is restored, which may be theirs.
+      let entering: Bridge | undefined;
+      sessions.changed.tap({ name: "extensions", stage: Stage.commands }, async ({ reason }) => {
+        if (bridge || reason === "startup" || !(await mayHaveExtensions(kernel))) return;
+        await open(false, (late) => {
+          entering = late;
         });
+      });
+      sessions.changed.tap({ name: "extensions", stage: Stage.expand }, async (changed) => {
+        const late = entering;
+        entering = undefined;
+        await late?.entered(changed);
+        late?.serving();
       });
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.expand }, async () => {
