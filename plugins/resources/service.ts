@@ -60,10 +60,13 @@ export class ResourcesService implements Resources {
     }
     found.push(...(await this.#explicit(kind)), ...(await this.#fromExtensions(kind)));
     const files = withoutDuplicates(found);
-    this.#found.set(
-      kind,
-      files.map(({ path }) => path),
-    );
+    // What is switched off is listed by some and used by nobody.
+    if (!everything) {
+      this.#found.set(
+        kind,
+        files.map(({ path }) => path),
+      );
+    }
     return files;
   }
 

@@ -134,7 +134,11 @@ class Guard {
       return;
     }
     const { spawn } = await import("node:child_process");
-    this.#input ??= this.#start(spawn);
+    try {
+      this.#input ??= this.#start(spawn);
+    } catch {
+      // No process to be had: then there is no guard either.
+    }
     for (const told of this.#told) this.#input?.write(`+ ${told}\n`);
   }
 

@@ -24,7 +24,7 @@ export interface BashOperations {
 }
 
 export interface UserBash {
-  run(command: string, options?: { excludeFromContext?: boolean; onData?(text: string): Promise<void> | undefined }): Promise<BashOutcome>;
+  run(command: string, options?: { excludeFromContext?: boolean; onData?(text: string): unknown }): Promise<BashOutcome>;
   /** Kills every running command. */
   abort(): void;
   readonly hooks: {
