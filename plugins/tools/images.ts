@@ -5,7 +5,7 @@ export const images = definePlugin({
   name: "images",
   apply(kernel) {
     // After everybody who may change text and images.
-    const load = () => import("./work/fit-images.ts");
+    const load = () => import("./actions/fit-images.ts");
     kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, (draft) => {
       if (draft.images.length > 0) return load().then(({ fitPrompt }) => fitPrompt(kernel, draft));
     });

@@ -48,7 +48,7 @@ export function createEditTool(cwd: string, { operations }: EditToolOptions = {}
       if (!edits || edits.length === 0) throw new Error("edits must contain at least one replacement.");
       const absolute = resolvePath(path, cwd);
       return withFileMutationQueue(absolute, async () => {
-        const { edit } = await import("../work/edit.ts");
+        const { edit } = await import("../actions/edit.ts");
         return edit(absolute, path, edits, operations, signal);
       });
     },

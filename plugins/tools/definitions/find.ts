@@ -44,7 +44,7 @@ export function createFindTool(cwd: string, options: FindToolOptions = {}): Tool
       ["path", "limit"],
     ),
     async execute(_id, params, signal) {
-      const { find } = await import("../work/find.ts");
+      const { find } = await import("../actions/find.ts");
       return find(cwd, { ...params, limit: params.limit ?? DEFAULT_LIMIT }, options, signal);
     },
   };

@@ -53,7 +53,7 @@ export function createGrepTool(cwd: string, options: GrepToolOptions = {}): Tool
       ["path", "glob", "ignoreCase", "literal", "context", "limit"],
     ),
     async execute(_id, params, signal) {
-      const { grep } = await import("../work/grep.ts");
+      const { grep } = await import("../actions/grep.ts");
       return grep(cwd, { ...params, limit: params.limit ?? DEFAULT_LIMIT }, options, signal);
     },
   };

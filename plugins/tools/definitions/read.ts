@@ -46,7 +46,7 @@ export function createReadTool(cwd: string, options: ReadToolOptions = {}): Tool
       ["offset", "limit"],
     ),
     async execute(_id, params, signal) {
-      const { read } = await import("../work/read.ts");
+      const { read } = await import("../actions/read.ts");
       return read(cwd, params, options, signal);
     },
   };
