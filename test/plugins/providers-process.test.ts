@@ -1,5 +1,7 @@
 /** The wire APIs in the real program: nothing is read before it is used, keys stay inside, and arguments stream at a steady price. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type AnswerSource, ModelServer, type WireFormat } from "../helpers/model-server.ts";
@@ -151,3 +153,29 @@ function filesUnder(directory: string): string[] {
     .map((name) => join(directory, String(name)))
     .filter((path) => statSync(path).isFile());
 }
+
+test("a proxy carries the requests of the built program", async () => {
+  const server = await serve("through");
+  const targets: string[] = [];
+  const proxy = createServer();
+  proxy.on("connect", (request, client) => {
+    targets.push(request.url ?? "");
+    const [host, port] = (request.url ?? "").split(":");
+    const upstream = connect(Number(port), host, () => {
+      client.write("HTTP/1.1 200 OK\r\n\r\n");
+      client.pipe(upstream).pipe(client);
+    });
+    for (const socket of [client, upstream]) socket.on("error", () => undefined);
+    onTestFinished(() => void upstream.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const env = { HTTP_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+  const { stdout, stderr } = await runPi({ args: ["-p", "--model", "c/m", "hello"], agentFiles: config(server), env });
+  expect(stderr).toBe("");
+  expect(stdout.trim()).toBe("through");
+  expect(targets).toEqual([new URL(server.origin).host]);
+});

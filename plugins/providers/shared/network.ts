@@ -42,7 +42,7 @@ export class Network {
     this.#direct.close();
     const all = [...this.#dispatchers.values()];
     this.#dispatchers.clear();
-    await Promise.all(all.map(async (opened) => (await opened).dispatcher.destroy()));
+    await Promise.allSettled(all.map(async (opened) => (await opened).dispatcher.destroy()));
   }
 
   /** Directly, unless a proxy is configured, which is undici's and read now, or an extension watches fetch, which knows no proxy. */
@@ -74,7 +74,8 @@ export class Network {
 }
 
 async function openDispatcher(proxies: { httpProxy: string; httpsProxy: string; noProxy: string }) {
-  const undici = await import("undici");
+  // Its default, because CommonJS has no other names in a bundle.
+  const { default: undici } = await import("undici");
   // Silence is ours to judge, so the dispatcher does not.
   const dispatcher = new undici.EnvHttpProxyAgent({ ...proxies, headersTimeout: 0, bodyTimeout: 0 });
   return { fetch: undici.fetch as unknown as typeof fetch, dispatcher };
