@@ -289,3 +289,25 @@ test.each([[["--no-hot-reload"]], [[]]])("a session in a directory with extensio
   await rpc.ask("prompt", { message: "/there" });
   expect(await rpc.find(({ method }) => method === "notify")).toMatchObject({ message: "resume" });
 });
+
+/** Node's watching as it is elsewhere. */
+const elsewhere = {
+  "has no more watchers": `fs.watch = () => { throw Object.assign(new Error("no space left"), { code: "ENOSPC" }); };`,
+  "is a network drive": `fs.watch = () => Object.assign(new (require("node:events"))(), { close() {}, unref() {} }); fs.statfsSync = () => ({ type: 0x6969 });`,
+};
+
+test.each(Object.entries(elsewhere))("where the system %s, files are looked at too", async (_, code) => {
+  const preload = join(tempDir(), "elsewhere.cjs");
+  put(preload, `const fs = require("node:fs"); ${code} require("node:module").syncBuiltinESMExports();`);
+  const { rpc, agent } = start({ env: { NODE_OPTIONS: `--require ${preload}` }, agentFiles: { "prompts/early.md": "early" } });
+  await listed(rpc, ["early"]);
+  put(agent("prompts/late.md"), "late");
+  await listed(rpc, ["early", "late"]);
+  rmSync(agent("prompts/early.md"));
+  await listed(rpc, ["late"]);
+  put(agent("models.json"), JSON.stringify({ providers: { p: { baseUrl: "http://x", api: "openai-completions", apiKey: "k", models: [{ id: "m" }] } } }));
+  await until(
+    async () => (await rpc.ask("get_available_models")).models.map(({ id }: { id: string }) => id),
+    (ids) => ids.includes("m"),
+  );
+});
