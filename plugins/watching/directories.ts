@@ -4,7 +4,7 @@
  * files of a kind may come and go. It reads a directory again at each change, so where only some names count, as in the home or the
  * directory for temporary files, Node's own notices do, which tell the name.
  */
-import { existsSync, watch as nodeWatch, readdirSync, realpathSync, statfsSync, statSync, unwatchFile, watchFile } from "node:fs";
+import { existsSync, watch as nodeWatch, readdirSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import type { watch } from "chokidar";
 import type { Place, Watch } from "./contract.ts";
@@ -150,24 +150,23 @@ export class Directories<W extends Watch> {
   // ------------------------------------------------------------ events
 
   #watchDirectory(path: string, isPolled = this.#options.polls || isSilent(path)): Watcher {
+    if (isPolled) return this.#poll(path);
     const interests = [...(this.#open.get(path)?.interests.values() ?? [])];
-    if (interests.some(({ filters }) => filters.size > 0)) return this.#watchEntries(path, isPolled);
-    return isPolled ? this.#pollNames(path, new Set(interests.flatMap(({ names }) => [...names]))) : this.#watchNames(path);
+    return interests.some(({ filters }) => filters.size > 0) ? this.#watchEntries(path) : this.#watchNames(path);
   }
 
-  #watchEntries(path: string, isPolled: boolean): Watcher {
+  #watchEntries(path: string): Watcher {
     const since = Date.now();
     const watcher = this.#options.watch(path, {
       depth: 0,
       ignoreInitial: true,
       persistent: false,
       ignored: (entry) => entry !== path && !this.#isWanted(path, basename(entry)),
-      ...(isPolled && { usePolling: true, interval: POLL_MS }),
     });
     watcher.on("all", (_, entry) => this.#event(path, entry === path ? null : basename(entry)));
     // What changed while it looked around for the first time.
     watcher.on("ready", () => this.#open.get(path)?.watcher === watcher && this.#youngIn(path, since).forEach(this.#onChange));
-    watcher.on("error", (error) => this.#failed(path, watcher, error, isPolled));
+    watcher.on("error", (error) => this.#failed(path, watcher, error));
     return watcher;
   }
 
@@ -175,7 +174,7 @@ export class Directories<W extends Watch> {
     try {
       // A directory that goes says its own name.
       const watcher = nodeWatch(path, { persistent: false }, (_, name) => this.#event(path, name === basename(path) ? null : name));
-      watcher.on("error", (error) => this.#failed(path, watcher, error, false));
+      watcher.on("error", (error) => this.#failed(path, watcher, error));
       return watcher;
     } catch (error) {
       if (isUnwatchable(error)) return this.#watchDirectory(path, true);
@@ -184,20 +183,38 @@ export class Directories<W extends Watch> {
     }
   }
 
-  #pollNames(path: string, names: ReadonlySet<string>): Watcher {
-    const stops = [...names].map((name) => {
-      const onChange = () => this.#event(path, name);
-      watchFile(join(path, name), { persistent: false, interval: POLL_MS }, onChange);
-      return () => unwatchFile(join(path, name), onChange);
-    });
-    return { close: () => stops.forEach((stop) => void stop()) };
+  /** By ourselves: chokidar's own polling ends the process when a file that it watches twice is closed once. */
+  #poll(path: string): Watcher {
+    let known = this.#looksOf(path);
+    const timer = setInterval(() => {
+      const before = known;
+      known = this.#looksOf(path);
+      const changed = [...new Set([...before.keys(), ...known.keys()])].filter((name) => before.get(name) !== known.get(name));
+      for (const name of changed) this.#event(path, name);
+      if (!existsSync(path)) this.#event(path, null);
+    }, POLL_MS);
+    timer.unref();
+    return { close: () => clearInterval(timer) };
   }
 
-  #failed(path: string, watcher: Watcher, error: unknown, isPolled: boolean): void {
+  /** How the wanted entries look: another look is a change. */
+  #looksOf(path: string): Map<string, string> {
+    const interests = [...(this.#open.get(path)?.interests.values() ?? [])];
+    const listed = interests.some(({ filters }) => filters.size > 0) ? entriesOf(path).map(({ name }) => name) : [];
+    const names = new Set([...interests.flatMap(({ names }) => [...names]), ...listed.filter((name) => this.#isWanted(path, name))]);
+    const looks = new Map<string, string>();
+    for (const name of names) {
+      const stats = look(join(path, name));
+      if (stats) looks.set(name, `${stats.ino} ${stats.size} ${stats.mtimeMs}`);
+    }
+    return looks;
+  }
+
+  #failed(path: string, watcher: Watcher, error: unknown): void {
     const directory = this.#open.get(path);
     if (directory?.watcher !== watcher) return;
     if (!existsSync(path)) this.#forget(path);
-    else if (!isPolled && isUnwatchable(error)) {
+    else if (isUnwatchable(error)) {
       void watcher.close();
       directory.watcher = this.#watchDirectory(path, true);
     }

@@ -263,7 +263,7 @@ test.each([
 });
 
 test("where the file system sends no events, files are looked at", async () => {
-  const { rpc, agent } = start({ env: { CHOKIDAR_USEPOLLING: "1", CHOKIDAR_INTERVAL: "50" } });
+  const { rpc, agent } = start({ env: { CHOKIDAR_USEPOLLING: "1" } });
   put(agent("prompts/early.md"), "early");
   await listed(rpc, ["early"]);
   put(agent("prompts/late.md"), "late");
@@ -301,10 +301,14 @@ test.each(Object.entries(elsewhere))("where the system %s, files are looked at t
   put(preload, `const fs = require("node:fs"); ${code} require("node:module").syncBuiltinESMExports();`);
   const { rpc, agent } = start({ env: { NODE_OPTIONS: `--require ${preload}` }, agentFiles: { "prompts/early.md": "early" } });
   await listed(rpc, ["early"]);
+  // Past the beginning, at which everything is looked at once: too short a rest would only make this easier to pass.
+  const rest = () => new Promise((resolve) => setTimeout(resolve, 1000));
+  await rest();
   put(agent("prompts/late.md"), "late");
   await listed(rpc, ["early", "late"]);
   rmSync(agent("prompts/early.md"));
   await listed(rpc, ["late"]);
+  await rest();
   put(agent("models.json"), JSON.stringify({ providers: { p: { baseUrl: "http://x", api: "openai-completions", apiKey: "k", models: [{ id: "m" }] } } }));
   await until(
     async () => (await rpc.ask("get_available_models")).models.map(({ id }: { id: string }) => id),
