@@ -226,10 +226,17 @@ export interface Flag {
 
 /** The streams a transport is given. */
 export interface Io {
-  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  readonly stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   /** carries frames or the answer, and nothing else */
-  stdout: NodeJS.WritableStream & { isTTY?: boolean };
-  stderr: NodeJS.WritableStream & { isTTY?: boolean };
+  readonly stdout: NodeJS.WritableStream & { isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream & { isTTY?: boolean };
+  /**
+   * Hands on input as it comes, without a stream in between and in a buffer that is used again. The answer tells of the end and can be
+   * paused; undefined: only `stdin` can be read here.
+   */
+  readBytes?(onBytes: (bytes: Buffer) => void): NodeJS.ReadableStream | undefined;
+  /** Writes without a stream in between; answers how many bytes were taken at once. The rest goes through `stdout`, which nothing overtakes. */
+  writeBytes?(bytes: Buffer): number;
 }
 
 /** A way for the outside to reach the agent: `--mode name`. */

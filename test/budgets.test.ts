@@ -22,14 +22,15 @@ wrap(fs, "readFileSync", ([file]) => { if (!counts.writes) counts.reads.push(Str
 for (const name of ["statSync", "existsSync", "readdirSync", "accessSync", "lstatSync"]) wrap(fs, name, ([path]) => { if (!counts.writes) counts.probes.push(String(path)); });
 const { Script } = vm;
 vm.Script = class extends Script { constructor(source, options) { super(source, options); if (!counts.writes) counts.scripts.push({ file: options?.filename, bytes: source.length }); } };
-const out = process.stdout, write = out.write;
-out.write = function (chunk, ...rest) {
+const note = (chunk) => {
   if (!counts.writes) counts.builtins = process.moduleLoadList.filter((name) => name.startsWith("NativeModule ") && !before.has(name)).map((name) => name.slice(13));
   counts.writes++;
   counts.bytes += Buffer.byteLength(chunk);
   report();
-  return write.call(this, chunk, ...rest);
 };
+const out = process.stdout, write = out.write;
+out.write = function (chunk, ...rest) { note(chunk); return write.call(this, chunk, ...rest); };
+wrap(fs, "writeSync", ([descriptor, chunk]) => { if (descriptor === 1) note(chunk); });
 `;
 
 interface Counts {

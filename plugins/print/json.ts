@@ -39,7 +39,7 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
     void kernel.run.abort();
   };
   const writer = new FrameWriter({ onGone });
-  writer.attach(io.stdout);
+  writer.attach(io);
   const frames = new EventFrames(
     () => dialect,
     () => updates,

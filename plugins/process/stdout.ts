@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import type { Io } from "../../core/index.ts";
+import { directOutput, takeInput } from "./pipes.ts";
 
 type AnyFunction = (...args: any[]) => any;
 
@@ -15,9 +16,21 @@ const synchronousSpawners = ["spawnSync", "execFileSync", "execSync"] as const;
 
 /** Diverts stdout and answers the process's real streams; the second answer puts everything back. */
 export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () => void } {
+  const input = takeInput();
   // Touched before fs is patched: for a file, the stream keeps the original writeSync.
-  const io: Io = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr };
-  const undo = [divertProcess(), divertDescriptor()];
+  const { stdout } = process;
+  const io: Io = {
+    stdout,
+    get stdin() {
+      return input.stdin;
+    },
+    get stderr() {
+      return process.stderr;
+    },
+    readBytes: (onBytes) => input.read(onBytes),
+    writeBytes: directOutput(stdout),
+  };
+  const undo = [() => input.giveBack(), divertProcess(), divertDescriptor()];
   syncBuiltinESMExports();
   let hasChildren = false;
   return {

@@ -86,14 +86,13 @@ export class Connection {
     if (io) this.#connect(io);
   }
 
-  #connect({ stdin, stdout }: Io): void {
+  #connect(io: Io): void {
     if (this.#input) return;
-    this.#input = stdin;
-    this.out.writer.attach(stdout);
-    stdin.on("data", this.#onData);
-    stdin.on("end", this.#onEnd);
-    stdin.on("error", this.#onEnd);
-    stdin.on("close", this.#onEnd);
+    this.out.writer.attach(io);
+    this.#input = io.readBytes?.((bytes) => this.#splitter.push(bytes)) ?? io.stdin.on("data", this.#onData);
+    this.#input.on("end", this.#onEnd);
+    this.#input.on("error", this.#onEnd);
+    this.#input.on("close", this.#onEnd);
   }
 
   readonly #onData = (chunk: Buffer | string): void => this.#splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);

@@ -103,7 +103,7 @@ describe("writing", () => {
     const pipe = new Pipe();
     const writer = new FrameWriter();
     writer.write(growingFrame({ type: "d", delta: "a" }, "1"));
-    writer.attach(pipe);
+    writer.attach({ stdout: pipe });
     for (let n = 0; n < 3; n++) writer.write(growingFrame({ type: "d", delta: `${n}` }, "1"));
     await writer.flush();
     expect(pipe.writes).toBe(1);
@@ -114,7 +114,7 @@ describe("writing", () => {
     const pipe = new Pipe();
     pipe.isOpen = false;
     const writer = new FrameWriter();
-    writer.attach(pipe);
+    writer.attach({ stdout: pipe });
     writer.write(recordFrame({ n: 0 }));
     await tick();
     writer.write(growingFrame({ type: "d", delta: "a" }, "1"));
@@ -133,7 +133,7 @@ describe("writing", () => {
     const pipe = new Pipe();
     pipe.isOpen = false;
     const writer = new FrameWriter();
-    writer.attach(pipe);
+    writer.attach({ stdout: pipe });
     const megabyte = "x".repeat(1024 * 1024);
     for (let n = 0; n < 8; n++) writer.write(recordFrame({ n: megabyte.slice(100) }));
     expect(writer.ready()).toBeUndefined();
@@ -168,7 +168,7 @@ describe("writing", () => {
         gone = error;
       },
     });
-    writer.attach(flaky as never);
+    writer.attach({ stdout: flaky as never });
     writer.write(recordFrame({ n: 1 }));
     await writer.flush();
     expect(flaky.written).toBe('{"n":1}\n');

@@ -33,16 +33,25 @@ export class RecordSplitter {
   push(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-      this.#keep(chunk.subarray(start, end));
-      this.#cut();
+      if (this.#isWhole(end - start)) this.#hand(chunk.toString("utf8", start, chunk[end - 1] === CR ? end - 1 : end));
+      else {
+        this.#keep(chunk.subarray(start, end));
+        this.#cut();
+      }
       start = end + 1;
     }
-    if (start < chunk.length) this.#keep(chunk.subarray(start));
+    // A copy, because the chunk's memory may be used again.
+    if (start < chunk.length) this.#keep(Buffer.from(chunk.subarray(start)));
   }
 
   /** Bytes after the last LF count as a record. */
   end(): void {
     if (this.#length > 0 || this.#isSkipping) this.#cut();
+  }
+
+  /** Whether a record of this length lies in one chunk, as nearly all do, and needs no second look. */
+  #isWhole(length: number): boolean {
+    return length > 0 && length <= this.#limit && this.#length === 0 && !this.#isSkipping && !this.#isFirst;
   }
 
   #keep(bytes: Buffer): void {
@@ -71,8 +80,11 @@ export class RecordSplitter {
       this.#handlers.onTooLong();
       return;
     }
-    const text = record.toString("utf8");
-    if (text.trim() !== "") this.#handlers.onRecord(text);
+    this.#hand(record.toString("utf8"));
+  }
+
+  #hand(text: string): void {
+    if (text.startsWith("{") || text.trim() !== "") this.#handlers.onRecord(text);
   }
 
   #trimmed(): Buffer {

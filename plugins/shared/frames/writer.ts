@@ -1,4 +1,5 @@
 /** The one writer of an output stream: records of one tick in one write, merged while the reader is behind, with a bound on what waits. */
+import type { Io } from "../../../core/index.ts";
 
 /** A record on its way out. */
 export interface Frame {
@@ -19,14 +20,20 @@ export interface FrameWriterOptions {
   stamp?(line: string | Buffer): string | Buffer;
 }
 
+/** Where it writes: a stream, and the short way past it. */
+export type Output = Pick<Io, "stdout" | "writeBytes">;
+
 const KIB = 1024;
 /** Bytes per write: the rest stays in the queue, where it can still be merged. */
 const BATCH = 256 * KIB;
+/** Bytes that may wait before whoever sends much is held back. */
+const BULK = 512 * KIB;
 const RETRY_MS = 10;
 
 export class FrameWriter {
   readonly #options: FrameWriterOptions;
   #out: NodeJS.WritableStream | undefined;
+  #writeBytes: Output["writeBytes"];
   #queue: Frame[] = [];
   #head = 0;
   #waitingBytes = 0;
@@ -35,7 +42,7 @@ export class FrameWriter {
   #isGone = false;
   readonly #gate = new Gate(8192 * KIB, 4096 * KIB);
   /** for whoever produces faster than anybody reads: what waits long survives, and costs memory many times over */
-  readonly #bulkGate = new Gate(512 * KIB, 256 * KIB);
+  readonly #bulkGate = new Gate(BULK, BULK / 2);
   #onEmpty: (() => void)[] = [];
 
   /** Frames wait until `attach` brings a stream. */
@@ -43,9 +50,10 @@ export class FrameWriter {
     this.#options = options;
   }
 
-  attach(out: NodeJS.WritableStream): void {
+  attach({ stdout: out, writeBytes }: Output): void {
     if (this.#out) return;
     this.#out = out;
+    this.#writeBytes = writeBytes;
     // For good: an error after the last write must not become an uncaught one.
     out.on("error", (error: NodeJS.ErrnoException) => this.#onError(error));
     this.#schedule();
@@ -72,7 +80,7 @@ export class FrameWriter {
       this.#waitingBytes += frame.size;
     }
     this.#updateGates();
-    this.#schedule();
+    if (!this.#isScheduled) this.#schedule();
   }
 
   /** Undefined while the reader keeps up; else resolves when it has caught up. */
@@ -119,6 +127,12 @@ export class FrameWriter {
 
   #writeBatch(): void {
     if (this.#isWriting || this.#isGone || this.#head >= this.#queue.length) return;
+    this.#isWriting = true;
+    if (this.#queue.length === 1) {
+      const [frame] = this.#queue.splice(0) as [Frame];
+      this.#send(bytesOf(this.#line(frame)), frame.size);
+      return;
+    }
     const lines: (string | Buffer)[] = [];
     let taken = 0;
     while (this.#head < this.#queue.length && taken < BATCH) {
@@ -131,7 +145,6 @@ export class FrameWriter {
       this.#queue = this.#queue.slice(this.#head);
       this.#head = 0;
     }
-    this.#isWriting = true;
     this.#send(joined(lines), taken);
   }
 
@@ -140,22 +153,26 @@ export class FrameWriter {
     return this.#options.stamp && !frame.isStamped ? this.#options.stamp(line) : line;
   }
 
-  #send(bytes: string | Buffer, taken: number): void {
-    this.#out?.write(bytes as Buffer, (error?: NodeJS.ErrnoException | null) => {
-      if (error?.code === "EAGAIN") {
-        setTimeout(() => this.#send(bytes, taken), RETRY_MS);
-        return;
-      }
-      if (error) {
-        this.#onError(error);
-        return;
-      }
-      this.#isWriting = false;
-      this.#waitingBytes -= taken;
-      this.#updateGates();
-      if (this.#isEmpty()) this.#tellEmpty();
-      else this.#writeBatch();
+  #send(bytes: Buffer, taken: number): void {
+    const now = this.#writeBytes?.(bytes) ?? 0;
+    if (now === bytes.length) {
+      this.#sent(taken);
+      return;
+    }
+    const rest = now === 0 ? bytes : bytes.subarray(now);
+    this.#out?.write(rest, (error?: NodeJS.ErrnoException | null) => {
+      if (error?.code === "EAGAIN") setTimeout(() => this.#send(rest, taken), RETRY_MS);
+      else if (error) this.#onError(error);
+      else this.#sent(taken);
     });
+  }
+
+  #sent(taken: number): void {
+    this.#isWriting = false;
+    this.#waitingBytes -= taken;
+    this.#updateGates();
+    if (this.#isEmpty()) this.#tellEmpty();
+    else this.#writeBatch();
   }
 
   #onError(error: NodeJS.ErrnoException): void {
@@ -170,10 +187,12 @@ export class FrameWriter {
   }
 
   #tellEmpty(): void {
-    for (const resolve of this.#onEmpty.splice(0)) resolve();
+    if (this.#onEmpty.length > 0) for (const resolve of this.#onEmpty.splice(0)) resolve();
   }
 
   #updateGates(): void {
+    // The bulk gate is the first to close and the last to open.
+    if (this.#waitingBytes <= BULK && !this.#bulkGate.closed) return;
     this.#gate.update(this.#waitingBytes);
     this.#bulkGate.update(this.#waitingBytes);
   }
@@ -203,8 +222,10 @@ class Gate {
   }
 }
 
-function joined(lines: (string | Buffer)[]): string | Buffer {
-  if (lines.length === 1) return lines[0] as string | Buffer;
-  if (lines.every((line) => typeof line === "string")) return lines.join("");
-  return Buffer.concat(lines.map((line) => (typeof line === "string" ? Buffer.from(line) : line)));
+function joined(lines: (string | Buffer)[]): Buffer {
+  return lines.every((line) => typeof line === "string") ? Buffer.from(lines.join("")) : Buffer.concat(lines.map(bytesOf));
+}
+
+function bytesOf(line: string | Buffer): Buffer {
+  return typeof line === "string" ? Buffer.from(line) : line;
 }
