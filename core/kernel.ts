@@ -1,5 +1,5 @@
 /** The kernel: takes plugins in and out, gives each its own view, executes commands, and holds what a run needs. */
-import type { AgentEvent, Call, Command, Fault, Kinds, Lane, Options, PromptDraft, RunDraft, Services, State } from "./contracts.ts";
+import type { AgentEvent, Call, Command, Fault, Kinds, Options, PromptDraft, RunDraft, Services, State } from "./contracts.ts";
 import { KernelError, messageOf } from "./errors.ts";
 import { Bus } from "./events.ts";
 import { createHooks, type KernelHooks } from "./hooks.ts";
@@ -27,6 +27,8 @@ export class Kernel {
   options: Options = {};
   readonly #registries = new Map<string, Registry<any>>();
   readonly #views = new Map<string, Contributions<any>>();
+  /** asked several times with every command and event: without a view in between */
+  readonly #services = this.#registry<Provided>("services");
   readonly #loaded = new Map<string, Loaded>();
   /** parameter schemas, built at a command's first use */
   readonly #schemas = new WeakMap<Command, ReturnType<Command["params"]>>();
@@ -86,9 +88,8 @@ export class Kernel {
   }
 
   #needing(name: string): { service: string; by: string[] } | undefined {
-    const services = this.#own("services");
-    for (const { name: service } of services.all()) {
-      if (services.ownerOf(service) !== name) continue;
+    for (const { name: service } of this.#services.all()) {
+      if (this.#services.collect().owners.get(service) !== name) continue;
       const needs = ({ plugin }: Loaded) => (plugin.requires as readonly string[] | undefined)?.includes(service);
       const by = [...this.#loaded.values()].filter(needs).map(({ plugin }) => plugin.name);
       if (by.length > 0) return { service, by };
@@ -128,34 +129,32 @@ export class Kernel {
 
   // ------------------------------------------------------------ commands
 
-  /** Finds a command and says when it may start; undefined if there is none. */
-  lane(name: string, params: Record<string, unknown>): { command: Command; lane: Lane } | undefined {
-    const command = this.registry("commands").get(name);
-    if (!command) return undefined;
-    const lane = typeof command.lane === "function" ? command.lane(params) : (command.lane ?? "ordered");
-    return { command, lane };
-  }
-
-  async execute(name: string, params: unknown, given: Partial<Call> = {}): Promise<Executed> {
-    return this.invoke(name, params, given);
-  }
-
-  /** Like `execute`, but a command that needs no promise makes none: its answer is there at once, its failure is thrown. */
-  invoke(name: string, params: unknown, given: Partial<Call> = {}): Executed | Promise<Executed> {
+  async execute(name: string, params: unknown, given?: Partial<Call>): Promise<Executed> {
     const command = this.registry("commands").get(name);
     if (!command) throw new KernelError("E_UNKNOWN_COMMAND", `Unknown command: ${name}`);
+    return this.invoke(command, params, given);
+  }
+
+  /** Runs a command. One that needs no promise makes none: its answer is there at once, its failure is thrown. */
+  invoke(command: Command, params: unknown, given: Partial<Call> = {}): Executed | Promise<Executed> {
     let schema = this.#schemas.get(command);
     if (!schema) {
       schema = command.params();
       this.#schemas.set(command, schema);
     }
     const checked = checkParams(schema as never, (params ?? {}) as Record<string, unknown>);
-    const work: (() => unknown)[] = [];
-    const signal = given.signal ?? new AbortController().signal;
-    const call: Call = { source: "plugin", after: (job) => void work.push(job), ...given, signal };
-    const after = () => (work.length === 0 ? undefined : together(work.splice(0).map((job) => job())));
+    const executed = new Execution();
+    // Field by field: this is made for every command.
+    const call: Call = {
+      source: given.source ?? "plugin",
+      signal: given.signal ?? new AbortController().signal,
+      after: (job) => executed.add(job),
+    };
+    if (given.id !== undefined) call.id = given.id;
+    if (given.acknowledge) call.acknowledge = given.acknowledge;
     const data = command.run(checked, call);
-    return isThenable(data) ? Promise.resolve(data).then((settled) => ({ data: settled, after })) : { data, after };
+    if (isThenable(data)) return Promise.resolve(data).then((settled) => executed.with(settled));
+    return executed.with(data);
   }
 
   describe(): State {
@@ -234,7 +233,7 @@ export class Kernel {
   }
 
   tryService<K extends keyof Services>(name: K): Services[K] | undefined {
-    return this.#own("services").get(name)?.service as Services[K] | undefined;
+    return this.#services.collect().get(name)?.service as Services[K] | undefined;
   }
 
   /** Everything still registered, by hook: what tests want to see empty. */
@@ -249,27 +248,45 @@ export class Kernel {
   #own(kind: string): Contributions<any> {
     let view = this.#views.get(kind);
     if (!view) {
-      view = this.#registry(kind, this.#scope);
+      view = this.#registry(kind).view(this.#scope);
       this.#views.set(kind, view);
     }
     return view;
   }
 
-  #registry(kind: string, scope: Scope): Contributions<any> {
+  #registry<T extends { name: string }>(kind: string): Registry<T> {
     let registry = this.#registries.get(kind);
     if (!registry) {
-      registry = new Registry<Provided>(this.hooks.collect, kind);
+      registry = new Registry<T>(this.hooks.collect, kind);
       this.#registries.set(kind, registry);
     }
-    return registry.view(scope);
+    return registry;
   }
 
   #view(scope: Scope): PluginKernel {
-    return viewOf(this, scope, (kind) => this.#registry(kind, scope));
+    return viewOf(this, scope, (kind) => this.#registry(kind).view(scope));
   }
 }
 
-/** Waits only if there is something to wait for. */
-function together(pending: unknown[]): Promise<unknown> | undefined {
-  return pending.some(isThenable) ? Promise.all(pending) : undefined;
+/** What a command answered, and the work that it left for after its reply. */
+class Execution implements Executed {
+  data: unknown;
+  #jobs: (() => unknown)[] | undefined;
+
+  add(job: () => unknown): void {
+    this.#jobs ??= [];
+    this.#jobs.push(job);
+  }
+
+  with(data: unknown): this {
+    this.data = data;
+    return this;
+  }
+
+  after(): Promise<unknown> | undefined {
+    if (!this.#jobs) return undefined;
+    const pending = this.#jobs.splice(0).map((job) => job());
+    // Waits only if there is something to wait for.
+    return pending.some(isThenable) ? Promise.all(pending) : undefined;
+  }
 }

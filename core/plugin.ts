@@ -82,8 +82,8 @@ export interface PluginKernel {
   /** One model call with the request's hooks, outside of the loop; failure is an `error` event. */
   stream(request: StreamRequest): AsyncIterable<AssistantMessageEvent>;
   execute(command: string, params: unknown, call?: Partial<Call>): Promise<Executed>;
-  /** Like `execute`, but where a command answers at once there is no promise, and its failure is thrown. */
-  invoke(command: string, params: unknown, call?: Partial<Call>): Executed | Promise<Executed>;
+  /** Like `execute` for a command of the registry, but where it answers at once there is no promise, and its failure is thrown. */
+  invoke(command: Command, params: unknown, call?: Partial<Call>): Executed | Promise<Executed>;
   /** what get_state answers */
   describe(): State;
   emit(event: AgentEvent): void;

@@ -41,7 +41,7 @@ export class Queue {
 
   isEmpty(kind?: Behaviour): boolean {
     if (kind) return this.#waiting[kind].length === 0;
-    return this.isEmpty("steer") && this.isEmpty("followUp");
+    return this.#waiting.steer.length === 0 && this.#waiting.followUp.length === 0;
   }
 
   /** How many messages the next check point delivers. */
@@ -64,8 +64,7 @@ export class Queue {
 
   /** Number of listed messages in both queues. */
   get length(): number {
-    const { steering, followUp } = this.texts();
-    return steering.length + followUp.length;
+    return this.isEmpty() ? 0 : listed(this.#waiting.steer).length + listed(this.#waiting.followUp).length;
   }
 
   /** Empties both queues and returns the removed texts. */

@@ -12,7 +12,7 @@ export class Catalogue {
   readonly #adhoc = new Map<string, Model>();
   #views = new Map<string, ProviderView>();
   #problems = new Map<string, string>();
-  #basis: readonly unknown[] = [];
+  #basis: { sources?: unknown; layers?: unknown; custom?: unknown } = {};
 
   constructor(kernel: PluginKernel, custom: CustomModels) {
     this.#kernel = kernel;
@@ -97,9 +97,9 @@ export class Catalogue {
 
   /** The lists are new objects after every change. */
   #dropOld(): void {
-    const basis = [this.#sources(), this.#layers(), this.#custom.providers];
-    if (basis.every((part, index) => part === this.#basis[index])) return;
-    this.#basis = basis;
+    const [sources, layers, custom] = [this.#sources(), this.#layers(), this.#custom.providers];
+    if (this.#basis.sources === sources && this.#basis.layers === layers && this.#basis.custom === custom) return;
+    this.#basis = { sources, layers, custom };
     this.#views = new Map();
     this.#problems = new Map();
   }

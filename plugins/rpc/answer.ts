@@ -1,7 +1,7 @@
 /** One inbound record: read it, find its command, run it in its lane, answer. Never rejects: a bad record is its own failure and nobody else's. */
-import { type Command, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
+import { type Call, type Command, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
 import { MAX_RECORD_BYTES } from "../shared/frames/jsonl.ts";
-import type { Reply, RpcCall } from "./contract.ts";
+import type { Dialect, Reply, RpcCall } from "./contract.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Outbound } from "./outbound.ts";
 
@@ -21,12 +21,14 @@ export class Answerer {
   readonly #out: Outbound;
   readonly #lanes: Lanes;
   readonly #client: ClientSignals;
+  readonly #dialect: Dialect;
 
   constructor(kernel: PluginKernel, out: Outbound, lanes: Lanes, client: ClientSignals) {
     this.#kernel = kernel;
     this.#out = out;
     this.#lanes = lanes;
     this.#client = client;
+    this.#dialect = out.dialect();
   }
 
   receive(text: string): void {
@@ -39,10 +41,10 @@ export class Answerer {
     }
     if (!isCommandFrame(frame)) {
       const error = `${UNREADABLE}: expected an object with a string "type"`;
-      this.#refuse({ success: false, kind: "parse", error }, isRecord(frame) ? { ...this.#out.dialect().call(frame), command: "parse" } : undefined);
+      this.#refuse({ success: false, kind: "parse", error }, isRecord(frame) ? { ...this.#dialect.call(frame), command: "parse" } : undefined);
       return;
     }
-    this.#start(this.#out.dialect().call(frame));
+    this.#start(this.#dialect.call(frame));
   }
 
   tooLong(): void {
@@ -51,13 +53,19 @@ export class Answerer {
 
   #start(call: RpcCall): void {
     const command = this.#find(call.command);
-    if (command && laneOf(command, call) === "immediate") this.#lanes.immediate(() => this.#run(command, call), command.silent === true);
-    else {
-      this.#lanes.inOrder(
-        () => this.#laneNow(call),
-        () => this.#inRoom(() => this.#runInTurn(call)),
-      );
-    }
+    const lane = command ? laneOf(command, call) : "ordered";
+    if (!command) this.#wait(call);
+    else if (lane === "immediate") this.#lanes.immediate(() => this.#run(command, call), command.silent === true);
+    // Nearly always there is nothing to wait for.
+    else if (this.#lanes.isFree && !this.#out.writer.ready()) this.#lanes.started(this.#run(command, call), lane);
+    else this.#wait(call);
+  }
+
+  #wait(call: RpcCall): void {
+    this.#lanes.inOrder(
+      () => this.#laneNow(call),
+      () => this.#inRoom(() => this.#runInTurn(call)),
+    );
   }
 
   /** Extensions may have brought or taken the command since the record came. */
@@ -78,32 +86,29 @@ export class Answerer {
   }
 
   #find(name: string): Command | undefined {
-    return this.#out.dialect().hides?.has(name) ? undefined : this.#kernel.registry("commands").get(name);
+    return this.#dialect.hides?.has(name) ? undefined : this.#kernel.registry("commands").get(name);
   }
 
   /** Most commands are done at once, and then so is their answer: no promise is made for them. */
   #run(command: Command, call: RpcCall): Promise<void> | undefined {
-    let isAcknowledged = false;
-    const acknowledge = () => {
-      if (isAcknowledged) return;
-      isAcknowledged = true;
-      void this.#reply({ success: true }, call);
-    };
-    const answer = (executed: Executed) => {
-      const isAnswered = isAcknowledged || command.silent === true;
-      return this.#reply(isAnswered ? undefined : success(command, executed.data), call, executed.after);
-    };
-    const refuse = (error: unknown) => (command.silent ? undefined : this.#reply(failure(error), call));
+    let isAnswered = command.silent === true;
+    const given: Partial<Call> = { source: "rpc", signal: this.#client.gone };
+    if (call.id !== undefined) given.id = call.id;
+    if (this.#dialect.acknowledges === "early") {
+      given.acknowledge = () => {
+        if (!isAnswered) void this.#reply({ success: true }, call);
+        isAnswered = true;
+      };
+    }
     try {
-      const executed = this.#kernel.invoke(call.command, call.params, {
-        ...(call.id !== undefined && { id: call.id }),
-        source: "rpc",
-        signal: this.#client.gone,
-        ...(this.#out.dialect().acknowledges === "early" && { acknowledge }),
-      });
-      return executed instanceof Promise ? executed.then(answer, refuse) : answer(executed);
+      const executed = this.#kernel.invoke(command, call.params, given);
+      if (!(executed instanceof Promise)) return this.#reply(isAnswered ? undefined : success(command, executed.data), call, executed);
+      return executed.then(
+        (settled) => this.#reply(isAnswered ? undefined : success(command, settled.data), call, settled),
+        (error) => (command.silent ? undefined : this.#reply(failure(error), call)),
+      );
     } catch (error) {
-      return refuse(error);
+      return command.silent ? undefined : this.#reply(failure(error), call);
     }
   }
 
@@ -115,19 +120,12 @@ export class Answerer {
   }
 
   /** Puts the reply behind the events that the command caused, then does what may only follow it. */
-  #reply(reply: Reply | undefined, call: RpcCall | undefined, after?: () => unknown): Promise<void> | undefined {
+  #reply(reply: Reply | undefined, call: RpcCall | undefined, executed?: Executed): Promise<void> | undefined {
     let isSaid = false;
     let settle: (() => void) | undefined;
     let following: Promise<unknown> | undefined;
-    const report = (error: unknown) => this.#kernel.fault({ during: call?.command ?? "parse", error });
     this.#kernel.enqueue(() => {
-      try {
-        if (reply) this.#out.records(this.#out.dialect().reply(reply, call));
-        const pending = after?.();
-        if (pending instanceof Promise) following = pending.catch(report);
-      } catch (error) {
-        report(error);
-      }
+      following = this.#say(reply, call, executed);
       isSaid = true;
       settle?.();
     });
@@ -135,6 +133,20 @@ export class Answerer {
     return new Promise<void>((resolve) => {
       settle = resolve;
     }).then(() => following?.then(() => undefined));
+  }
+
+  #say(reply: Reply | undefined, call: RpcCall | undefined, executed: Executed | undefined): Promise<unknown> | undefined {
+    try {
+      if (reply) this.#out.records(this.#dialect.reply(reply, call));
+      return executed?.after()?.catch((error) => this.#report(error, call));
+    } catch (error) {
+      this.#report(error, call);
+      return undefined;
+    }
+  }
+
+  #report(error: unknown, call: RpcCall | undefined): void {
+    this.#kernel.fault({ during: call?.command ?? "parse", error });
   }
 }
 

@@ -30,10 +30,19 @@ export class Lanes {
     if (running) this.#track(running);
   }
 
-  /**
-   * `lane` is asked when its turn has come: it may depend on what earlier commands changed. With nothing to wait for it starts
-   * inside this call, and work that is done when it returns leaves nothing behind.
-   */
+  /** Whether a command that comes now has nothing to wait for. */
+  get isFree(): boolean {
+    return this.#unanswered === 0;
+  }
+
+  /** A command was started because the way was free. One that is answered already leaves nothing behind. */
+  started(running: Promise<void> | undefined, lane: Lane): void {
+    if (!running) return;
+    this.#track(running);
+    if (lane !== "background") this.#await(running);
+  }
+
+  /** `lane` is asked when its turn has come: it may depend on what earlier commands changed. */
   inOrder(lane: () => Lane, work: () => Promise<void> | undefined): void {
     const start = () => {
       const isAwaited = lane() !== "background";
@@ -41,10 +50,8 @@ export class Lanes {
       if (running) this.#track(running);
       return isAwaited ? running : undefined;
     };
-    const awaited = this.#unanswered === 0 ? start() : this.#ordered.then(start);
-    if (!awaited) return;
-    this.#unanswered++;
-    this.#ordered = this.#answered(awaited);
+    const awaited = this.isFree ? start() : this.#ordered.then(start);
+    if (awaited) this.#await(awaited);
   }
 
   /** Resolves when the ordered commands so far are answered. */
@@ -56,6 +63,12 @@ export class Lanes {
   async all(): Promise<void> {
     await this.#ordered;
     while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  /** Later ordered commands wait for this one. */
+  #await(running: Promise<void>): void {
+    this.#unanswered++;
+    this.#ordered = this.#answered(running);
   }
 
   async #answered(work: Promise<unknown>): Promise<void> {

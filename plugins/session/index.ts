@@ -42,12 +42,12 @@ const session = definePlugin({
     kernel.hooks.admit.tap("session", () => service.refuseIfBusy());
     kernel.hooks.describe.tap("session", (state) => {
       if (!service.isOpen) return;
-      const file = service.file();
-      const name = service.name();
+      const { file, tree } = service.document;
+      const name = tree.name();
       if (file !== undefined) state.sessionFile = file;
-      state.sessionId = service.id();
+      state.sessionId = tree.header.id;
       if (name !== undefined) state.sessionName = name;
-      state.messageCount = service.document.tree.messages().length;
+      state.messageCount = tree.messages().length;
     });
     return () => service.close();
   },

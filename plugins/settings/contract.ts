@@ -50,8 +50,8 @@ export interface Settings {
 }
 
 export interface Trust {
-  /** Whether the project at the current cwd is trusted; decided at start and after a change of cwd. */
-  isTrusted(): boolean;
+  /** Whether the project at the cwd (the current one) is trusted; decided at start and after a change of cwd. */
+  isTrusted(cwd?: string): boolean;
   /** Whether the project has anything that needs trust. */
   needsTrust(cwd: string): boolean;
   /** Decides for the cwd (flags, handlers, saved decision, setting), once per process. */

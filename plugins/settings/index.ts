@@ -113,8 +113,12 @@ class SettingsService implements Settings {
     const withProject = this.#projectCounts();
     if (withProject !== this.#answersWithProject) this.#answers.clear();
     this.#answersWithProject = withProject;
-    if (!this.#answers.has(key)) this.#answers.set(key, this.#resolve(key));
-    return this.#answers.get(key) as T | undefined;
+    let answer = this.#answers.get(key);
+    if (answer === undefined && !this.#answers.has(key)) {
+      answer = this.#resolve(key);
+      this.#answers.set(key, answer);
+    }
+    return answer as T | undefined;
   }
 
   user(): Tree {
@@ -189,7 +193,7 @@ class SettingsService implements Settings {
   }
 
   #projectCounts(): boolean {
-    return this.#kernel.tryService("trust")?.isTrusted() ?? false;
+    return this.#kernel.tryService("trust")?.isTrusted(this.cwd()) ?? false;
   }
 
   #resolve(key: string): unknown {

@@ -43,8 +43,7 @@ class TrustService implements Trust {
     this.#answers.clear();
   }
 
-  isTrusted(): boolean {
-    const cwd = this.#settings.cwd();
+  isTrusted(cwd: string = this.#settings.cwd()): boolean {
     return this.#answers.get(cwd) ?? this.#fromCommandLine() ?? !this.needsTrust(cwd);
   }
 
