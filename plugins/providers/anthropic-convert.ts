@@ -2,7 +2,7 @@
 import type { Anthropic as Sdk } from "@anthropic-ai/sdk";
 import type { AssistantContent, AssistantMessage, LlmMessage, ModelRequest, ToolResultMessage, UserContent } from "../../core/index.ts";
 import type { Environment } from "./shared/environment.ts";
-import { Memory } from "./shared/memory.ts";
+import { Conversations } from "./shared/memory.ts";
 import { effortOf } from "./shared/thinking.ts";
 
 type Payload = Sdk.Messages.MessageCreateParamsStreaming;
@@ -76,18 +76,19 @@ function isBegunWithoutThinking(messages: readonly LlmMessage[]): boolean {
   return first !== undefined && first.content[0]?.type !== "thinking";
 }
 
-const messagesOf = new Memory<LlmMessage, Message>();
+const conversations = new Conversations<Message>();
 
 /** The results of one answer are one message; all else keeps its own. */
 function toMessages(messages: readonly LlmMessage[]): Message[] {
-  const result: Message[] = [];
-  for (const [index, message] of messages.entries()) {
-    const isFurther = message.role === "toolResult" && messages[index - 1]?.role === "toolResult";
-    const made = messagesOf.of(message, "", () => toMessage(message));
-    if (!isFurther) result.push(made);
-    else result.push({ role: "user", content: [...(result.pop()?.content ?? []), ...made.content] });
-  }
-  return result;
+  return conversations.of(messages, "", (from, to, result) => {
+    for (let index = from; index < to; index++) {
+      const message = messages[index] as LlmMessage;
+      const made = toMessage(message);
+      const isFurther = message.role === "toolResult" && messages[index - 1]?.role === "toolResult";
+      if (!isFurther) result.push(made);
+      else result.push({ role: "user", content: [...(result.pop()?.content ?? []), ...made.content] });
+    }
+  });
 }
 
 function toMessage(message: LlmMessage): Message {
@@ -119,8 +120,11 @@ function toContent(content: readonly UserContent[]): (Sdk.Messages.TextBlockPara
 
 /** Marks the two newest messages from the user's side: the newer writes the cache, the older finds what the request before wrote. */
 function markEnds(messages: Message[], mark: Mark): void {
-  const ofUser = [...messages.entries()].filter(([, { role }]) => role === "user");
-  for (const [index, message] of ofUser.slice(-2)) {
+  let marks = 2;
+  for (let index = messages.length - 1; index >= 0 && marks > 0; index--) {
+    const message = messages[index] as Message;
+    if (message.role !== "user") continue;
+    marks--;
     const content = [...message.content] as Sdk.Messages.ContentBlockParam[];
     const last = content.pop() as Sdk.Messages.TextBlockParam | undefined;
     if (last) messages[index] = { role: "user", content: [...content, { ...last, cache_control: mark }] };

@@ -5,6 +5,7 @@ import type { Draft } from "../shared/draft.ts";
 import { anthropicPayload, callIds } from "./anthropic-convert.ts";
 import type { Environment } from "./shared/environment.ts";
 import { type Address, type Counts, type Ending, exchange, type Reader, type WireApi } from "./shared/exchange.ts";
+import { type Target, targetOf } from "./shared/target.ts";
 
 type Payload = Sdk.Messages.MessageCreateParamsStreaming;
 type Chunk = Sdk.Messages.RawMessageStreamEvent;
@@ -24,26 +25,26 @@ const api: WireApi<Payload, Chunk> = {
     if (key?.startsWith(LOGIN_TOKEN)) return { authorization: `Bearer ${key}`, "anthropic-beta": "oauth-2025-04-20" };
     return { authorization: null, ...(key !== undefined && { "x-api-key": key }) };
   },
-  send,
+  target,
   failure: (chunk) => ((chunk as { type: string }).type === "error" ? chunk : undefined),
   reader: (draft) => new AnthropicReader(draft),
 };
 
-async function send(payload: Payload, { baseUrl, headers, json, fetch }: Address): Promise<void> {
-  const { Anthropic } = await import("@anthropic-ai/sdk");
-  const client = new Anthropic({
-    baseURL: baseUrl.replace(/\/v1\/?$/, ""),
-    // Any value keeps the SDK from looking for credentials itself; the headers carry ours.
-    authToken: "in-headers",
-    maxRetries: 0,
-    timeout: 2 ** 31 - 1,
-    logLevel: "off",
-    defaultHeaders: headers,
-    fetch,
+function target({ baseUrl, headers }: Address): Promise<Target> {
+  return targetOf(JSON.stringify(["anthropic", baseUrl, headers]), async (fetch) => {
+    const { Anthropic } = await import("@anthropic-ai/sdk");
+    const client = new Anthropic({
+      baseURL: baseUrl.replace(/\/v1\/?$/, ""),
+      // Any value keeps the SDK from looking for credentials itself; the headers carry ours.
+      authToken: "in-headers",
+      maxRetries: 0,
+      timeout: 2 ** 31 - 1,
+      logLevel: "off",
+      defaultHeaders: headers,
+      fetch,
+    });
+    await client.post("/v1/messages", { body: Buffer.alloc(0), headers: { "content-type": "application/json" }, stream: true }).asResponse();
   });
-  // In bytes, which `messages.create` does not take.
-  const body = json(payload);
-  await client.post("/v1/messages", { body, headers: { "content-type": "application/json" }, stream: true }).asResponse();
 }
 
 const endings: Record<string, Ending> = {

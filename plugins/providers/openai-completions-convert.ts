@@ -2,6 +2,7 @@
 import type { OpenAI as Sdk } from "openai";
 import {
   type AssistantMessage,
+  type LlmMessage,
   type ModelRequest,
   type TextContent,
   type ThinkingContent,
@@ -13,7 +14,8 @@ import {
 } from "../../core/index.ts";
 import { type Compat, compatOf } from "./shared/compat.ts";
 import type { Environment } from "./shared/environment.ts";
-import { Memory } from "./shared/memory.ts";
+import { Conversations, Memory } from "./shared/memory.ts";
+import { deploymentOf } from "./shared/openai-address.ts";
 import { effortOf } from "./shared/thinking.ts";
 import type { Limits } from "./shared/transform.ts";
 
@@ -34,7 +36,7 @@ export function completionsPayload(request: ModelRequest, environment: Environme
   const maxTokens = maxTokensOf(request);
   return {
     ...model.samplingParams,
-    model: model.id,
+    model: deploymentOf(model, environment),
     messages,
     ...(tools.length > 0 && {
       tools: tools.map((tool) => functions.of(tool, `${compat.supportsStrictMode}`, () => toFunction(tool, compat))),
@@ -73,14 +75,18 @@ function thinkingFields({ model, thinkingLevel }: ModelRequest, { thinkingFormat
   return words;
 }
 
-const answers = new Memory<AssistantMessage, Message>();
-const results = new Memory<ToolResultMessage, Message>();
+const conversations = new Conversations<Message>();
 const functions = new Memory<ToolSpec, Sdk.Chat.ChatCompletionFunctionTool>();
 
 function toMessages({ model, systemPrompt, messages }: ModelRequest, compat: Compat): Message[] {
-  const { requiresToolResultName, requiresThinkingAsText } = compat;
-  const result: Message[] = [];
-  if (systemPrompt) result.push({ role: model.reasoning && compat.supportsDeveloperRole ? "developer" : "system", content: systemPrompt });
+  const { requiresToolResultName, requiresThinkingAsText, requiresAssistantAfterToolResult } = compat;
+  const key = `${requiresToolResultName} ${requiresThinkingAsText} ${requiresAssistantAfterToolResult}`;
+  const made = conversations.of(messages, key, (from, to, result) => spell(messages.slice(from, to), compat, result));
+  if (systemPrompt) made.unshift({ role: model.reasoning && compat.supportsDeveloperRole ? "developer" : "system", content: systemPrompt });
+  return made;
+}
+
+function spell(messages: readonly LlmMessage[], compat: Compat, result: Message[]): void {
   /** images of the results before, which only a user may show */
   let images: Part[] = [];
   const showImages = () => {
@@ -93,12 +99,12 @@ function toMessages({ model, systemPrompt, messages }: ModelRequest, compat: Com
   let last: string | undefined;
   for (const message of messages) {
     if (message.role === "toolResult") {
-      result.push(results.of(message, `${requiresToolResultName}`, () => toResult(message, compat)));
+      result.push(toResult(message, compat));
       for (const block of message.content) if (block.type === "image") images.push(toPart(block));
     } else {
       const hadImages = images.length > 0;
       showImages();
-      if (message.role === "assistant") result.push(answers.of(message, `${requiresThinkingAsText}`, () => toAssistant(message, compat)));
+      if (message.role === "assistant") result.push(toAssistant(message, compat));
       else {
         if (compat.requiresAssistantAfterToolResult && last === "toolResult" && !hadImages) result.push({ role: "assistant", content: "I have the results." });
         result.push({ role: "user", content: toContent(message.content as UserContent[]) });
@@ -107,7 +113,6 @@ function toMessages({ model, systemPrompt, messages }: ModelRequest, compat: Com
     last = message.role;
   }
   showImages();
-  return result;
 }
 
 function toContent(content: readonly UserContent[]): string | Part[] {

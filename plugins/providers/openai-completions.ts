@@ -6,7 +6,7 @@ import { CompletionsReader } from "./openai-completions-read.ts";
 import { compatOf } from "./shared/compat.ts";
 import type { Environment } from "./shared/environment.ts";
 import { exchange, type WireApi } from "./shared/exchange.ts";
-import { keyHeaders, postOpenai } from "./shared/openai-client.ts";
+import { keyHeaders, openaiTarget } from "./shared/openai-address.ts";
 
 type Payload = Sdk.Chat.ChatCompletionCreateParamsStreaming;
 type Chunk = Sdk.Chat.ChatCompletionChunk;
@@ -19,7 +19,7 @@ const api: WireApi<Payload, Chunk> = {
   limits: (model) => ({ callIds: callIdsOf(compatOf(model, model.baseUrl)) }),
   payload: completionsPayload,
   headers: ({ model }, { auth, baseUrl }) => keyHeaders(model, auth, baseUrl),
-  send: (payload, address, { model }, environment) => postOpenai("/chat/completions", payload, address, model, environment),
+  target: (address, { model }, environment) => openaiTarget("/chat/completions", model, address, environment),
   failure: (chunk) => (chunk as { error?: unknown }).error,
   reader: (draft) => new CompletionsReader(draft),
 };

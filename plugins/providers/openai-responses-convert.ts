@@ -3,7 +3,8 @@ import type { OpenAI as Sdk } from "openai";
 import { type AssistantContent, type LlmMessage, type ModelRequest, type ToolSpec, textOf, type UserContent } from "../../core/index.ts";
 import { compatOf } from "./shared/compat.ts";
 import type { Environment } from "./shared/environment.ts";
-import { Memory } from "./shared/memory.ts";
+import { Conversations, Memory } from "./shared/memory.ts";
+import { deploymentOf } from "./shared/openai-address.ts";
 import { effortOf } from "./shared/thinking.ts";
 
 type Payload = Sdk.Responses.ResponseCreateParamsStreaming;
@@ -26,9 +27,9 @@ export function responsesPayload(request: ModelRequest, environment: Environment
   const effort = effortOf(model, request.thinkingLevel);
   return {
     ...model.samplingParams,
-    model: model.id,
+    model: deploymentOf(model, environment),
     ...(systemPrompt && { instructions: systemPrompt }),
-    input: request.messages.flatMap((message) => items.of(message, "", () => toInput(message))),
+    input: conversations.of(request.messages, "", (from, to, made) => made.push(...request.messages.slice(from, to).flatMap(toInput))),
     ...(tools.length > 0 && { tools: tools.map((tool) => functions.of(tool, "", () => toFunction(tool))) }),
     ...(effort && { reasoning: { effort: effort as Sdk.ReasoningEffort, ...(request.thinkingLevel !== "off" && { summary: "auto" as const }) } }),
     ...(model.reasoning && { include: ["reasoning.encrypted_content" as const] }),
@@ -41,7 +42,7 @@ export function responsesPayload(request: ModelRequest, environment: Environment
   };
 }
 
-const items = new Memory<LlmMessage, Item[]>();
+const conversations = new Conversations<Item>();
 const functions = new Memory<ToolSpec, Sdk.Responses.FunctionTool>();
 
 function toInput(message: LlmMessage): Item[] {

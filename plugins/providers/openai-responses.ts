@@ -5,7 +5,7 @@ import { callIds, responsesPayload } from "./openai-responses-convert.ts";
 import { ResponsesReader } from "./openai-responses-read.ts";
 import type { Environment } from "./shared/environment.ts";
 import { exchange, type WireApi } from "./shared/exchange.ts";
-import { keyHeaders, postOpenai } from "./shared/openai-client.ts";
+import { keyHeaders, openaiTarget } from "./shared/openai-address.ts";
 
 type Payload = Sdk.Responses.ResponseCreateParamsStreaming;
 type Chunk = Sdk.Responses.ResponseStreamEvent;
@@ -18,7 +18,7 @@ const api: WireApi<Payload, Chunk> = {
   limits: () => ({ callIds }),
   payload: responsesPayload,
   headers: ({ model }, { auth, baseUrl }) => keyHeaders(model, auth, baseUrl),
-  send: (payload, address, { model }, environment) => postOpenai("/responses", payload, address, model, environment),
+  target: (address, { model }, environment) => openaiTarget("/responses", model, address, environment),
   failure: (chunk) => (chunk as { error?: unknown }).error,
   reader: (draft) => new ResponsesReader(draft),
 };

@@ -64,6 +64,14 @@ export function isAzureHost(host: string): boolean {
   return /\.(openai|cognitiveservices|services\.ai)\.azure\.(com|us|cn)$/.test(host);
 }
 
+const hosts = new Map<string, string>();
+
+/** Addresses are few and asked about several times with every request. */
 export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : "";
+  let host = hosts.get(url);
+  if (host === undefined) {
+    host = URL.canParse(url) ? new URL(url).hostname : "";
+    hosts.set(url, host);
+  }
+  return host;
 }

@@ -9,6 +9,7 @@ import { errorText, refusalText } from "./failures.ts";
 import { freshJson, rememberedJson } from "./memory.ts";
 import type { Connection } from "./network.ts";
 import { EventReader } from "./sse.ts";
+import type { Target } from "./target.ts";
 import { cleanText, type Limits, prepareMessages } from "./transform.ts";
 
 /** Ends a stream of OpenAI's kind. */
@@ -32,10 +33,6 @@ export interface Reader<Chunk> {
 export interface Address {
   baseUrl: string;
   headers: Record<string, string | null>;
-  /** how the payload becomes bytes */
-  json(payload: object): Buffer;
-  /** Ends when the request is aborted. SDKs are not told of that in another way: they would never let go of the signal. */
-  fetch: typeof fetch;
 }
 
 export interface WireApi<Payload extends object, Chunk> {
@@ -44,8 +41,8 @@ export interface WireApi<Payload extends object, Chunk> {
   payload(request: ModelRequest, environment: Environment): Payload;
   /** headers of its own, which everybody else's win over */
   headers?(request: ModelRequest, place: { auth: Auth; baseUrl: string }): Record<string, string | null>;
-  /** Reads its SDK and sends the payload; the answer's body is read from the connection behind `address.fetch`. */
-  send(payload: Payload, address: Address, request: ModelRequest, environment: Environment): Promise<unknown>;
+  /** Where its SDK sends requests. */
+  target(address: Address, request: ModelRequest, environment: Environment): Promise<Target>;
   /** The server's words, if a chunk says that it failed in the middle of its answer. */
   failure(chunk: Chunk): unknown;
   reader(draft: Draft, request: ModelRequest): Reader<Chunk>;
@@ -77,16 +74,16 @@ export async function* exchange<Payload extends object, Chunk>(
     await given.onHeaders(headers);
     secrets.push(...credentialsIn(headers));
     const limits = api.limits(given.model);
-    const model = { ...given.model, baseUrl };
+    const model = baseUrl === given.model.baseUrl ? given.model : { ...given.model, baseUrl };
     const request = { ...given, model, systemPrompt: cleanText(given.systemPrompt), messages: prepareMessages(given.messages, model, limits) };
-    const payload = await seen(api.payload(request, environment), given);
+    const body = await bodyOf(api.payload(request, environment), given);
+    const target = await api.target({ baseUrl, headers }, request, environment);
     given.signal.throwIfAborted();
     connection = await (await environment.network()).connect({ signal: given.signal, idleMs: environment.idleMs, onResponse: given.onResponse });
-    const json = given.onPayload === unseen ? rememberedJson : freshJson;
-    await api.send(payload, { baseUrl, headers, json, fetch: connection.fetch }, request, environment);
+    await connection.send(target, body);
     const events = new EventReader();
     let isOver = false;
-    for await (const bytes of connection.pieces()) {
+    for (let bytes = await connection.next(); bytes; bytes = await connection.next()) {
       let hasNews = false;
       try {
         for (const data of events.push(bytes)) {
@@ -116,13 +113,14 @@ export async function* exchange<Payload extends object, Chunk>(
       yield draft.fail("error", hideSecrets(text, [...secrets, ...environment.secrets()]), usage());
     }
   } finally {
-    connection?.close();
+    await connection?.close();
   }
 }
 
-/** The payload as plugins want it. They get one of their own: parts of ours are used again in the next request. */
-async function seen<Payload extends object>(payload: Payload, { onPayload }: ModelRequest): Promise<Payload> {
-  return onPayload === unseen ? payload : ((await onPayload(JSON.parse(JSON.stringify(payload)))) as Payload);
+/** The payload as it is sent, or as plugins want it. They get one of their own: parts of ours are used again in the next request. */
+function bodyOf(payload: object, { onPayload }: ModelRequest): Buffer[] | Promise<Buffer[]> {
+  if (onPayload === unseen) return rememberedJson(payload);
+  return onPayload(JSON.parse(JSON.stringify(payload))).then((changed) => freshJson(changed as object));
 }
 
 /** The server said in its stream that it failed. */

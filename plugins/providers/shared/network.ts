@@ -1,6 +1,7 @@
 /** The way to a model's server: proxies, an end to silence, and what the server said when it refused. */
 import type { Dispatcher } from "undici";
-import { HttpClient, type Received, type Sent } from "./http.ts";
+import { type Body, HttpClient, type Received, type Sent } from "./http.ts";
+import type { Target } from "./target.ts";
 
 export interface Refusal {
   status: number;
@@ -67,7 +68,7 @@ export class Network {
     const received = await this.#direct.send(sent);
     if (received.status < 300 || received.status >= 400 || !received.headers.location) return received;
     // An answer that nobody reads holds its connection.
-    for await (const _ of received.body) break;
+    await received.body.leave();
     // Rare enough to leave the rules of it to those who know them.
     return byFetch(this.#places.fetch)(sent);
   }
@@ -82,14 +83,24 @@ async function openDispatcher(proxies: { httpProxy: string; httpsProxy: string; 
 }
 
 function byFetch(fetch: typeof globalThis.fetch): Send {
-  return async ({ url, body, ...init }) => {
+  return async ({ url, headers, body, onOpen }) => {
+    const ending = new AbortController();
+    onOpen((reason) => ending.abort(reason));
     // As text: whoever replaced fetch expects one, and Node 20's own cannot repeat bytes after a redirect.
-    const response = await fetch(url, { ...init, ...(body && { body: Buffer.from(body).toString("utf8") }) });
-    return { status: response.status, headers: Object.fromEntries(response.headers), body: response.body ?? nothing() };
+    const response = await fetch(url, { method: "POST", headers, body: Buffer.concat(body).toString("utf8"), signal: ending.signal });
+    return { status: response.status, headers: Object.fromEntries(response.headers), body: bodyOf(response.body) };
   };
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+/** Reads a stream of fetch's. */
+function bodyOf(stream: ReadableStream<Uint8Array> | null): Body {
+  const reader = stream?.getReader();
+  return {
+    next: async () => (await reader?.read())?.value,
+    // Not waited for: there may be no answer to that either.
+    leave: async () => void reader?.cancel().catch(() => undefined),
+  };
+}
 
 export interface ConnectionOptions {
   signal: AbortSignal;
@@ -97,15 +108,16 @@ export interface ConnectionOptions {
   onResponse(response: Answer): Promise<void>;
 }
 
-/** One request's connection. `fetch` is what an SDK is given; it answers without a body, which is read here. */
+/** One request's connection. */
 export class Connection {
   readonly #send: Send;
   readonly #options: ConnectionOptions;
-  readonly #silence = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   /** ends the waiting, while somebody waits */
   #refuse: ((reason: Error) => void) | undefined;
+  #giveUpRequest: ((reason: Error) => void) | undefined;
   #received: Received | undefined;
+  #text: string | undefined;
   /** what the server answered instead of a stream */
   refusal: Refusal | undefined;
   /** why we gave up */
@@ -114,62 +126,48 @@ export class Connection {
   constructor(send: Send, options: ConnectionOptions) {
     this.#send = send;
     this.#options = options;
+    options.signal.addEventListener("abort", this.#onAbort);
   }
 
   get headers(): Record<string, string> {
     return this.#received?.headers ?? {};
   }
 
-  readonly fetch: typeof globalThis.fetch = async (url, init) => {
-    const signals = [this.#options.signal, this.#silence.signal, ...(init?.signal ? [init.signal] : [])];
-    const received = await this.#patiently(
-      this.#send({
-        url: String(url),
-        method: init?.method ?? "GET",
-        headers: Object.fromEntries(new Headers(init?.headers)),
-        body: init?.body as Uint8Array | undefined,
-        signal: AbortSignal.any(signals),
-      }),
-    );
+  /** Sends the request and waits for the head of its answer. Throws if there is none, or if it says no. */
+  async send({ url, headers: asked }: Target, body: readonly Uint8Array[]): Promise<void> {
+    const onOpen = (giveUp: (reason: Error) => void) => {
+      this.#giveUpRequest = giveUp;
+      if (this.#options.signal.aborted) this.#onAbort();
+    };
+    const received = await this.#patiently(this.#send({ url, headers: asked, body, onOpen })).catch((cause) => {
+      throw new Error("Connection error.", { cause });
+    });
+    this.#received = received;
     const { status, headers } = received;
     await this.#options.onResponse({ status, headers });
     const isGood = status >= 200 && status < 300;
-    this.#received = received;
-    if (isGood && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "")) return new Response(null, { status: 200, headers });
-    const text = await this.#text(received.body);
+    if (isGood && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "")) return;
+    const text = await this.#wholeText(received.body);
     // A stream under the wrong name.
-    if (isGood && /^(data|event|id|retry)?:/.test(text)) {
-      this.#received = { ...received, body: pieceOf(text) };
-      return new Response(null, { status: 200, headers });
-    }
-    this.refusal = { status, headers, body: text };
-    return new Response(text, { status: isGood ? 502 : status, headers: plainText(headers) });
-  };
-
-  /** The body as it comes. A reader that rests is not the server's silence. */
-  async *pieces(): AsyncGenerator<Uint8Array> {
-    const pieces = this.#received?.body[Symbol.asyncIterator]();
-    if (!pieces) return;
-    let isLeft = false;
-    try {
-      for (;;) {
-        const { done, value } = await this.#patiently(pieces.next());
-        if (done) return;
-        isLeft = true;
-        yield value;
-        isLeft = false;
-      }
-    } finally {
-      // Not what failed or fell silent: there may be no answer to that either.
-      if (isLeft) await pieces.return?.();
+    if (isGood && /^(data|event|id|retry)?:/.test(text)) this.#text = text;
+    else {
+      this.refusal = { status, headers, body: text };
+      throw new Error(`The server answered with status ${status}.`);
     }
   }
 
-  async #text(body: AsyncIterable<Uint8Array>): Promise<string> {
-    const chunks: Uint8Array[] = [];
-    const pieces = body[Symbol.asyncIterator]();
-    for (let step = await this.#patiently(pieces.next()); !step.done; step = await this.#patiently(pieces.next())) chunks.push(step.value);
-    return Buffer.concat(chunks).toString("utf8");
+  /** The next piece of the body, undefined at its end. A reader that rests is not the server's silence. */
+  async next(): Promise<Uint8Array | undefined> {
+    if (this.#text === undefined) return this.#received && this.#patiently(this.#received.body.next());
+    const text = this.#text;
+    this.#text = "";
+    return text === "" ? undefined : Buffer.from(text);
+  }
+
+  async #wholeText(body: Body): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    for (let piece = await this.#patiently(body.next()); piece; piece = await this.#patiently(body.next())) pieces.push(piece);
+    return Buffer.concat(pieces).toString("utf8");
   }
 
   /** Gives up on a server that is silent for too long. One timer serves the whole request: setting one for each piece would cost more than the piece. */
@@ -189,25 +187,19 @@ export class Connection {
   }
 
   /** The exchange is over. */
-  close(): void {
+  async close(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
+    await this.#received?.body.leave();
   }
 
-  /** Not by the signal alone: a fetch that somebody else brought may not listen to it. */
+  readonly #onAbort = (): void => this.#giveUpRequest?.(this.#options.signal.reason);
+
+  /** Not by the request alone: a fetch that somebody else brought may not listen. */
   #giveUp(idleMs: number): void {
     if (!this.#refuse) return;
     this.failure = new Error(`The request timed out: the server sent nothing for ${idleMs / 1000} s.`);
-    this.#silence.abort(this.failure);
+    this.#giveUpRequest?.(this.failure);
     this.#refuse(this.failure);
   }
-}
-
-async function* pieceOf(text: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(text);
-}
-
-/** The body was decoded: what the headers say about its form is no longer true. */
-function plainText(headers: Record<string, string>): Record<string, string> {
-  const { "content-encoding": _, "content-length": __, "transfer-encoding": ___, ...rest } = headers;
-  return rest;
 }

@@ -1,6 +1,7 @@
 /** A conversation as a certain model may read it: what another model thought or called, what broke off, and what it cannot see. */
 import { createHash } from "node:crypto";
 import type { AssistantContent, AssistantMessage, LlmMessage, Model, ToolCall, ToolResultMessage, UserContent } from "../../../core/index.ts";
+import { Conversations } from "./memory.ts";
 
 export interface Limits {
   /** how long ids of tool calls may be, and what they must not contain */
@@ -11,16 +12,7 @@ const UNSEEN = "[An image was left out: this model cannot see images.]";
 const INTERRUPTED = "The call was interrupted: there is no result.";
 const SILENT = "(no output)";
 
-/** What came out for a message the last time. Conversations grow at their end: all but the newest messages are as they were. */
-interface Known {
-  /** which model, and what it may see */
-  target: string;
-  /** the results that were there for its calls */
-  results: readonly ToolResultMessage[];
-  prepared: readonly LlmMessage[];
-}
-
-const known = new WeakMap<LlmMessage, Known>();
+const conversations = new Conversations<LlmMessage>();
 
 /**
  * Ready to be spelled in a wire format: each tool call has its result directly behind it, nothing is empty, thinking is the target's own.
@@ -29,18 +21,14 @@ const known = new WeakMap<LlmMessage, Known>();
 export function prepareMessages(messages: readonly LlmMessage[], model: Model, limits: Limits): LlmMessage[] {
   const { shortest, longest, forbidden } = limits.callIds;
   const target = [model.api, model.provider, model.id, model.input, shortest, longest, forbidden].join("\n");
-  const prepared: LlmMessage[] = [];
-  for (const [index, message] of messages.entries()) {
-    if (message.role === "toolResult") continue;
-    const results = message.role === "assistant" ? following(messages, index) : [];
-    let found = known.get(message);
-    if (found?.target !== target || !areSame(found.results, results)) {
-      found = { target, results, prepared: prepareMessage(message, results, model, limits) };
-      known.set(message, found);
+  return conversations.of(messages, target, (from, to, prepared) => {
+    for (let index = from; index < to; index++) {
+      const message = messages[index] as LlmMessage;
+      if (message.role === "toolResult") continue;
+      const results = message.role === "assistant" ? following(messages, index) : [];
+      prepared.push(...prepareMessage(message, results, model, limits));
     }
-    prepared.push(...found.prepared);
-  }
-  return prepared;
+  });
 }
 
 /** One message of the user or the model, with the results of its calls. */
@@ -53,10 +41,6 @@ function prepareMessage(message: Exclude<LlmMessage, ToolResultMessage>, results
   if (content.length === 0) return [];
   const calls = content.filter((block): block is ToolCall => block.type === "toolCall");
   return [{ ...message, content }, ...resultsOf(calls, results, model, limits)];
-}
-
-function areSame(some: readonly unknown[], others: readonly unknown[]): boolean {
-  return some.length === others.length && some.every((one, index) => one === others[index]);
 }
 
 /** Takes away halves of surrogate pairs: they are no text, and servers refuse them. */
