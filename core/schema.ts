@@ -134,8 +134,9 @@ function expectation(schema: Schema): string {
 
 /** Checks a tool's arguments after gentle conversion; answers what `execute` gets. Throws a text the model can act on. */
 export async function validateArguments(tool: { name: string; parameters: unknown }, raw: unknown): Promise<Record<string, unknown>> {
-  const { Check, Errors } = await import("typebox/value");
   const schema = tool.parameters as Schema;
+  if (isPlainlyValid(schema, raw)) return copyOf(raw) as Record<string, unknown>;
+  const { Check, Errors } = await import("typebox/value");
   const value = coerce(schema, structuredClone(raw)) as Record<string, unknown>;
   let problems: { instancePath: string; message: string }[];
   try {
@@ -146,6 +147,34 @@ export async function validateArguments(tool: { name: string; parameters: unknow
   }
   const lines = problems.slice(0, 20).map(({ instancePath, message }) => ` - ${instancePath.replace(/^\//, "").replaceAll("/", ".") || "root"}: ${message}`);
   throw new Error(`Validation failed for tool "${tool.name}":\n${lines.join("\n")}\n\nReceived arguments:\n${JSON.stringify(raw, null, 2)}`);
+}
+
+/** The words of JSON Schema in which nearly all tools are described. */
+const plainWords = new Set(["type", "properties", "required", "items", "enum", "description", "title", "default", "examples"]);
+
+/** Whether a value is surely valid. False also says that the schema has more to it, and a validator is to judge. */
+function isPlainlyValid(schema: Schema, value: unknown): boolean {
+  if (!isObject(schema)) return false;
+  for (const word in schema) if (!plainWords.has(word)) return false;
+  if (schema.enum && !schema.enum.includes(value)) return false;
+  if (typeof schema.type !== "string" || !fits({ type: schema.type }, value)) return false;
+  if (schema.type === "array") return !schema.items || (value as unknown[]).every((item) => isPlainlyValid(schema.items, item));
+  if (schema.type !== "object") return schema.type in article;
+  const fields = value as Record<string, unknown>;
+  const isThere = (name: string) => Object.hasOwn(fields, name) && fields[name] !== undefined;
+  for (const name of schema.required ?? []) if (!isThere(name)) return false;
+  for (const name in schema.properties) if (isThere(name) && !isPlainlyValid(schema.properties[name], fields[name])) return false;
+  return true;
+}
+
+/** Whoever gets it may change it. */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (Object.getPrototypeOf(value) !== Object.prototype || Object.hasOwn(value, "__proto__")) return structuredClone(value);
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) copy[name] = copyOf((value as Record<string, unknown>)[name]);
+  return copy;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -58,16 +58,16 @@ export class Credentials {
 
   /** What a request needs; undefined if there is no usable credential. */
   async resolve(view: ProviderView, model?: Model): Promise<Auth | undefined> {
-    const found = this.#find(view);
+    const stored = this.#file.get(view.id);
+    const found = this.#find(view, stored);
     if (!found) return undefined;
-    const env = this.#envOf(view);
+    const env = this.#envOf(stored);
     const key = await this.#key(view, found, env);
     if (key === undefined && !view.source?.keyless) return undefined;
     if (key !== undefined) this.#seen.add(key);
     const headers = { ...found.bearer, ...(await this.#headers(view, model, env)) };
     if (key !== undefined && (view.authHeader || found.bearer)) headers.Authorization ??= `Bearer ${key}`;
     const baseUrl = view.source?.baseUrlFrom?.(env);
-    const stored = this.#file.get(view.id);
     return {
       ...(key !== undefined && !found.bearer && { apiKey: key }),
       ...(Object.keys(headers).length > 0 && { headers }),
@@ -107,12 +107,11 @@ export class Credentials {
 
   // ------------------------------------------------------------ the order of places
 
-  #find(view: ProviderView): Found | undefined {
-    const env = this.#envOf(view);
+  #find(view: ProviderView, stored = this.#file.get(view.id)): Found | undefined {
+    const env = this.#envOf(stored);
     // An address that nobody gives makes the best key useless.
     if (view.source?.baseUrlFrom && view.source.baseUrlFrom(env) === undefined) return undefined;
     if (this.#runtime?.provider === view.id) return { status: { configured: true, source: "runtime", label: "--api-key" }, literal: this.#runtime.key };
-    const stored = this.#file.get(view.id);
     if (stored?.type === "oauth") {
       const fits = this.#kernel.registry("oauth").has(view.id);
       return fits ? { status: { configured: true, source: "stored", label: "auth.json (login)" }, oauth: stored } : undefined;
@@ -133,8 +132,7 @@ export class Credentials {
     return view.source?.keyless ? { status: { configured: true, source: "none needed" } } : undefined;
   }
 
-  #envOf(view: ProviderView): Env {
-    const stored = this.#file.get(view.id);
+  #envOf(stored: Credential | undefined): Env {
     const own = stored?.type === "api_key" ? stored.env : undefined;
     return own ? (name) => own[name] || this.env(name) : this.env;
   }

@@ -3,7 +3,7 @@ import type { ToolResult } from "../../../core/index.ts";
 import { DEFAULT_MAX_BYTES, formatSize, type TruncationResult, truncateHead } from "../../shared/truncate.ts";
 import type { ReadDetails, ReadOperations, ReadParams, ReadToolOptions } from "../definitions/read.ts";
 import { checkAbort, text } from "../shared/definition.ts";
-import { openRegular } from "../shared/files.ts";
+import { openRegular, readSmall } from "../shared/files.ts";
 import { detectImage, HEAD_BYTES } from "../shared/image-info.ts";
 import { toContent } from "../shared/images.ts";
 import { chunksOf, type Excerpt, excerpt } from "../shared/lines.ts";
@@ -21,6 +21,8 @@ export async function read(cwd: string, params: ReadParams, options: ReadToolOpt
 
 async function readLocal(cwd: string, params: ReadParams, options: ReadToolOptions, signal?: AbortSignal): Promise<ToolResult<ReadDetails>> {
   const path = await resolveExisting(params.path, cwd);
+  const small = await readSmall(path);
+  if (small) return bytesResult(small, imageTypeOf(small), params, options);
   const file = await openRegular(path);
   try {
     const head = Buffer.alloc(HEAD_BYTES);
@@ -52,7 +54,17 @@ async function readWith(
   checkAbort(signal);
   const bytes = await operations.readFile(path);
   checkAbort(signal);
-  const mimeType = operations.detectImageMimeType ? await operations.detectImageMimeType(path) : detectImage(bytes.subarray(0, HEAD_BYTES));
+  return bytesResult(bytes, operations.detectImageMimeType ? await operations.detectImageMimeType(path) : imageTypeOf(bytes), params, options);
+}
+
+const imageTypeOf = (bytes: Buffer) => detectImage(bytes.subarray(0, HEAD_BYTES));
+
+async function bytesResult(
+  bytes: Buffer,
+  mimeType: string | null | undefined,
+  params: ReadParams,
+  options: ReadToolOptions,
+): Promise<ToolResult<ReadDetails>> {
   if (mimeType) return imageResult(bytes, mimeType, options);
   return textResult(params, await excerpt([bytes], selection(params)));
 }

@@ -1,15 +1,20 @@
 /** Opening regular files only, and replacing a file's content at once. */
 import { randomBytes } from "node:crypto";
-import { constants, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, open as openFile, readSync, type Stats } from "node:fs";
 import { access, type FileHandle, lstat, open, readlink, realpath, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
 /** Links followed by hand, where the last one points to nothing. */
 const MAX_LINKS = 40;
 
-/** Opens a regular file for reading. Never blocks: a FIFO without a writer, a terminal and the like are refused. */
+/** Reading this much takes less time than one trip to another thread and back. */
+const SMALL = 128 * 1024;
+/** Never blocks on a FIFO without a writer, a terminal and the like. */
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Opens a regular file for reading; anything else is refused. */
 export async function openRegular(path: string): Promise<FileHandle> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = await open(path, READ);
   try {
     requireRegular(await file.stat(), path, "read");
     return file;
@@ -19,8 +24,30 @@ export async function openRegular(path: string): Promise<FileHandle> {
   }
 }
 
+/** All of a small regular file; undefined if it is a large one. Only opening it, which may wait for a disk or a network, is left to another thread. */
+export async function readSmall(path: string): Promise<Buffer | undefined> {
+  const file = await new Promise<number>((resolve, reject) => openFile(path, READ, (error, opened) => (error ? reject(error) : resolve(opened))));
+  try {
+    const stats = fstatSync(file);
+    requireRegular(stats, path, "read");
+    if (stats.size > SMALL) return undefined;
+    // Files of the system say that they are empty. One byte more, because it may be growing: then it is read like a large one.
+    const bytes = Buffer.allocUnsafe((stats.size || SMALL) + 1);
+    let size = 0;
+    for (let count = -1; count !== 0; size += count) {
+      if (size === bytes.length) return undefined;
+      count = readSync(file, bytes, size, bytes.length - size, null);
+    }
+    return bytes.subarray(0, size);
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** Reads a whole regular file of at most `maxBytes`. */
 export async function readRegular(path: string, maxBytes: number): Promise<Buffer> {
+  const small = await readSmall(path);
+  if (small) return small;
   const file = await openRegular(path);
   try {
     const { size } = await file.stat();

@@ -17,9 +17,8 @@ export function resolvePath(path: string, cwd: string): string {
 /** Like `resolvePath`; if nothing is there, also tries the spellings that macOS gives to file names. */
 export async function resolveExisting(path: string, cwd: string, exists = isThere): Promise<string> {
   const plain = resolvePath(path, cwd);
-  for (const spelling of [plain, ...spellings(plain)]) {
-    if (await exists(spelling)) return spelling;
-  }
+  if (await exists(plain)) return plain;
+  for (const spelling of spellings(plain)) if (await exists(spelling)) return spelling;
   return plain;
 }
 
