@@ -154,7 +154,7 @@ const plainWords = new Set(["type", "properties", "required", "items", "enum", "
 
 /** Whether a value is surely valid. False also says that the schema has more to it, and a validator is to judge. */
 function isPlainlyValid(schema: Schema, value: unknown): boolean {
-  if (!isObject(schema)) return false;
+  if (typeof schema !== "object" || schema === null) return false;
   for (const word in schema) if (!plainWords.has(word)) return false;
   if (schema.enum && !schema.enum.includes(value)) return false;
   if (typeof schema.type !== "string" || !fits({ type: schema.type }, value)) return false;

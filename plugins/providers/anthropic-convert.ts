@@ -80,8 +80,8 @@ const conversations = new Conversations<Message>();
 
 /** The results of one answer are one message; all else keeps its own. */
 function toMessages(messages: readonly LlmMessage[]): Message[] {
-  return conversations.of(messages, "", (from, to, result) => {
-    for (let index = from; index < to; index++) {
+  return conversations.of(messages, "", (result, from) => {
+    for (let index = from; index < messages.length; index++) {
       const message = messages[index] as LlmMessage;
       const made = toMessage(message);
       const isFurther = message.role === "toolResult" && messages[index - 1]?.role === "toolResult";

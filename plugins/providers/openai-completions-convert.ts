@@ -81,7 +81,7 @@ const functions = new Memory<ToolSpec, Sdk.Chat.ChatCompletionFunctionTool>();
 function toMessages({ model, systemPrompt, messages }: ModelRequest, compat: Compat): Message[] {
   const { requiresToolResultName, requiresThinkingAsText, requiresAssistantAfterToolResult } = compat;
   const key = `${requiresToolResultName} ${requiresThinkingAsText} ${requiresAssistantAfterToolResult}`;
-  const made = conversations.of(messages, key, (from, to, result) => spell(messages.slice(from, to), compat, result));
+  const made = conversations.of(messages, key, (result, from) => spell(messages.slice(from), compat, result));
   if (systemPrompt) made.unshift({ role: model.reasoning && compat.supportsDeveloperRole ? "developer" : "system", content: systemPrompt });
   return made;
 }

@@ -29,7 +29,7 @@ export function responsesPayload(request: ModelRequest, environment: Environment
     ...model.samplingParams,
     model: deploymentOf(model, environment),
     ...(systemPrompt && { instructions: systemPrompt }),
-    input: conversations.of(request.messages, "", (from, to, made) => made.push(...request.messages.slice(from, to).flatMap(toInput))),
+    input: conversations.of(request.messages, "", (made, from) => made.push(...request.messages.slice(from).flatMap(toInput))),
     ...(tools.length > 0 && { tools: tools.map((tool) => functions.of(tool, "", () => toFunction(tool))) }),
     ...(effort && { reasoning: { effort: effort as Sdk.ReasoningEffort, ...(request.thinkingLevel !== "off" && { summary: "auto" as const }) } }),
     ...(model.reasoning && { include: ["reasoning.encrypted_content" as const] }),

@@ -8,7 +8,7 @@ const values = [
   [{ a: 1, b: "x" }, { a: 1, b: ["x"] }, { a: [{ b: 1 }] }, { a: [{ b: "x" }] }, { c: 1 }, { a: undefined }, [[1]], Number.NaN],
 ].flat();
 
-const schemas: Record<string, unknown>[] = [
+const schemas: object[] = [
   { type: "string" },
   { type: "string", enum: ["a", "x"] },
   { type: "number" },

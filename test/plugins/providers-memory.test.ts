@@ -1,6 +1,7 @@
 /** Requests of a conversation are encoded from what the request before left. */
 import { expect, test } from "vitest";
-import { rememberedJson } from "../../plugins/providers/shared/memory.ts";
+import type { LlmMessage } from "../../core/index.ts";
+import { Conversations, rememberedJson } from "../../plugins/providers/shared/memory.ts";
 import { targetOf } from "../../plugins/providers/shared/target.ts";
 
 /** Numbers that look like chance and are the same in every run. */
@@ -49,4 +50,30 @@ test("an SDK is asked for an address once, and for another one again", async () 
   for (let count = 0; count < 40; count++) expect(await target(`${count}`)).toEqual(expected(`${count}`));
   await expect(targetOf("memory test none", async () => undefined)).rejects.toThrow("sent no request");
   await expect(targetOf("memory test failed", () => Promise.reject(new Error("no header")))).rejects.toThrow("no header");
+});
+
+test("a conversation is made from where it was, also in a list that its owner changes", () => {
+  const conversations = new Conversations<string>();
+  const user = (content: string): LlmMessage => ({ role: "user", content, timestamp: 0 });
+  const answer = { role: "assistant", content: [] } as unknown as LlmMessage;
+  const asked: number[] = [];
+  const spelled = (messages: LlmMessage[], key = "") =>
+    conversations.of(messages, key, (made, from) => {
+      asked.push(from);
+      for (const message of messages.slice(from)) made.push(message.role === "user" ? String(message.content) : message.role);
+    });
+  const list = [user("a")];
+  expect(spelled(list)).toEqual(["a"]);
+  list.push(answer, user("b"));
+  const whole = spelled(list);
+  expect(whole).toEqual(["a", "assistant", "b"]);
+  whole.push("of the caller");
+  list.push(answer);
+  expect(spelled(list)).toEqual(["a", "assistant", "b", "assistant"]);
+  expect(asked).toEqual([0, 1, 3]);
+  // What does not begin with an answer may change what came before; so do another key and another branch.
+  expect(spelled([...list, user("c")])).toEqual(["a", "assistant", "b", "assistant", "c"]);
+  expect(spelled(list, "other")).toEqual(["a", "assistant", "b", "assistant"]);
+  expect(spelled([list[0] as LlmMessage, user("d")], "other")).toEqual(["a", "d"]);
+  expect(asked.slice(3)).toEqual([0, 0, 0]);
 });

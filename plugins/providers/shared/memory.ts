@@ -15,54 +15,48 @@ export class Memory<Source extends object, Made> {
   }
 }
 
-/** Adds what becomes of the messages from `from` to `to`, which both are answers or ends of the conversation. */
-type Make<Made> = (from: number, to: number, made: Made[]) => void;
-
-interface Settled<Made> {
+interface Made<Out> {
   key: string;
   messages: readonly LlmMessage[];
-  /** how many of the messages are behind us: those before the last answer */
-  count: number;
-  made: Made[];
+  made: Out[];
 }
 
 /**
  * Makes a list of the messages of a conversation, and the next time only of those that came since. What becomes of a message may depend on
  * what follows it up to the next answer, and not on more.
  */
-export class Conversations<Made> {
+export class Conversations<Out> {
   /** by the first message, which is all that two requests of a conversation surely share */
-  readonly #settled = new WeakMap<LlmMessage, Settled<Made>>();
+  readonly #last = new WeakMap<LlmMessage, Made<Out>>();
 
-  /** `key` names all else that the outcome depends on. */
-  of(messages: readonly LlmMessage[], key: string, make: Make<Made>): Made[] {
+  /** `key` names all else that the outcome depends on; `add` adds what becomes of the messages from an index on. */
+  of(messages: readonly LlmMessage[], key: string, add: (made: Out[], from: number) => void): Out[] {
     const [first] = messages;
     if (!first) return [];
-    let settled = this.#settled.get(first);
-    if (!settled || settled.key !== key || !beginsWith(messages, settled)) {
-      settled = { key, messages, count: 0, made: [] };
-      this.#settled.set(first, settled);
-    }
-    const last = messages.findLastIndex(({ role }) => role === "assistant");
-    if (last > settled.count) {
-      make(settled.count, last, settled.made);
-      settled.count = last;
-      settled.messages = messages;
-    }
-    const made = settled.made.slice();
-    make(settled.count, messages.length, made);
-    return made;
+    const last = this.#last.get(first);
+    const goesOn = last?.key === key && continues(messages, last.messages);
+    const made = goesOn ? last.made.slice() : [];
+    add(made, goesOn ? last.messages.length : 0);
+    // The lists that go in and out are the caller's, who may change them.
+    this.#last.set(first, { key, messages: messages.slice(), made });
+    return made.slice();
   }
 }
 
-function beginsWith(messages: readonly LlmMessage[], { messages: before, count }: Settled<unknown>): boolean {
-  if (messages.length < count) return false;
-  for (let index = 0; index < count; index++) if (messages[index] !== before[index]) return false;
+/** Whether a conversation is the one before and what followed it, which must begin with an answer. */
+function continues(messages: readonly LlmMessage[], before: readonly LlmMessage[]): boolean {
+  const { length } = before;
+  if (messages.length < length || (messages.length > length && messages[length]?.role !== "assistant")) return false;
+  for (let index = 0; index < length; index++) if (messages[index] !== before[index]) return false;
   return true;
 }
 
-/** Longer ones are encoded again each time: nothing big is held twice. */
+/** Longer items are encoded again each time: nothing big is held twice. */
 const LONGEST = 64 * 1024;
+const [FIRST_CHUNK, CHUNK] = [8 * 1024, LONGEST];
+
+/** Bytes of some items in a row, or one long item. */
+type Chunk = { bytes: Buffer; end: number } | { item: unknown };
 
 /**
  * The JSON of a list whose items come again, all but the first, which may be made anew each time as system prompts are. Bytes, because
@@ -70,10 +64,9 @@ const LONGEST = 64 * 1024;
  */
 class EncodedList {
   #items: unknown[] = [];
-  /** where the bytes of each item end; a long one has none */
-  #ends: number[] = [];
-  #long: number[] = [];
-  #bytes = Buffer.allocUnsafe(4096);
+  /** where the bytes of each item end: in which chunk, and where there */
+  #ends: { chunk: number; end: number }[] = [];
+  #chunks: Chunk[] = [];
 
   /** The bytes of all items but the first. */
   rest(items: readonly unknown[]): Buffer[] {
@@ -81,56 +74,51 @@ class EncodedList {
     while (same < this.#items.length && items[same + 1] === this.#items[same]) same++;
     if (same < this.#items.length) this.#forget(same);
     for (let index = same + 1; index < items.length; index++) this.#add(items[index]);
-    return this.#parts();
+    return this.#chunks.map((chunk) => ("item" in chunk ? Buffer.from(encoded(chunk.item)) : chunk.bytes.subarray(0, chunk.end)));
   }
 
-  /** Bytes that were handed out may still be on their way to a socket, so they are never written over. */
   #forget(from: number): void {
     this.#items.length = from;
     this.#ends.length = from;
-    this.#long = this.#long.filter((index) => index < from);
-    this.#bytes = Buffer.from(this.#bytes.subarray(0, this.#end));
+    const { chunk: index, end } = this.#ends.at(-1) ?? { chunk: -1, end: 0 };
+    this.#chunks.length = index + 1;
+    const chunk = this.#chunks[index];
+    if (!chunk || "item" in chunk || chunk.end === end) return;
+    // Bytes that were handed out may still be on their way to a socket, so they are never written over.
+    const bytes = Buffer.allocUnsafeSlow(chunk.bytes.length);
+    chunk.bytes.copy(bytes, 0, 0, end);
+    this.#chunks[index] = { bytes, end };
   }
 
   #add(item: unknown): void {
-    const json = `,${encoded(item)}`;
-    const start = this.#end;
+    const json = encoded(item);
     const size = Buffer.byteLength(json);
-    const isLong = size > LONGEST;
-    if (isLong) this.#long.push(this.#items.length);
-    else {
-      this.#makeRoom(start + size);
-      this.#bytes.write(json, start);
-    }
     this.#items.push(item);
-    this.#ends.push(isLong ? start : start + size);
-  }
-
-  #makeRoom(size: number): void {
-    if (size <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(size, this.#bytes.length * 2));
-    this.#bytes.copy(larger, 0, 0, this.#end);
-    this.#bytes = larger;
-  }
-
-  #parts(): Buffer[] {
-    const parts: Buffer[] = [];
-    let from = 0;
-    for (const index of this.#long) {
-      const to = this.#ends[index] as number;
-      parts.push(this.#bytes.subarray(from, to), Buffer.from(`,${encoded(this.#items[index])}`));
-      from = to;
+    if (size > LONGEST) {
+      this.#chunks.push({ item });
+      this.#ends.push({ chunk: this.#chunks.length - 1, end: 0 });
+      return;
     }
-    parts.push(this.#bytes.subarray(from, this.#end));
-    return parts;
+    const chunk = this.#withRoom(size);
+    chunk.end += chunk.bytes.write(json, chunk.end);
+    this.#ends.push({ chunk: this.#chunks.length - 1, end: chunk.end });
   }
 
-  get #end(): number {
-    return this.#ends.at(-1) ?? 0;
+  #withRoom(size: number): { bytes: Buffer; end: number } {
+    const last = this.#chunks.at(-1);
+    if (last && !("item" in last) && last.end + size <= last.bytes.length) return last;
+    const chunk = { bytes: Buffer.allocUnsafeSlow(Math.max(size, last ? CHUNK : FIRST_CHUNK)), end: 0 };
+    this.#chunks.push(chunk);
+    return chunk;
   }
 }
 
+/** With the comma that stands before it. */
 function encoded(item: unknown): string {
+  return `,${json(item)}`;
+}
+
+function json(item: unknown): string {
   return JSON.stringify(item) ?? "null";
 }
 
@@ -160,7 +148,7 @@ export function rememberedJson(payload: object): Buffer[] {
       text += JSON.stringify(value);
       continue;
     }
-    text += `[${value.length > 0 ? encoded(value[0]) : ""}`;
+    text += `[${value.length > 0 ? json(value[0]) : ""}`;
     parts.push(Buffer.from(text), ...restOf(value));
     text = "]";
   }

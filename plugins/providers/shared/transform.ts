@@ -21,8 +21,8 @@ const conversations = new Conversations<LlmMessage>();
 export function prepareMessages(messages: readonly LlmMessage[], model: Model, limits: Limits): LlmMessage[] {
   const { shortest, longest, forbidden } = limits.callIds;
   const target = [model.api, model.provider, model.id, model.input, shortest, longest, forbidden].join("\n");
-  return conversations.of(messages, target, (from, to, prepared) => {
-    for (let index = from; index < to; index++) {
+  return conversations.of(messages, target, (prepared, from) => {
+    for (let index = from; index < messages.length; index++) {
       const message = messages[index] as LlmMessage;
       if (message.role === "toolResult") continue;
       const results = message.role === "assistant" ? following(messages, index) : [];

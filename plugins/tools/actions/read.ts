@@ -59,12 +59,7 @@ async function readWith(
 
 const imageTypeOf = (bytes: Buffer) => detectImage(bytes.subarray(0, HEAD_BYTES));
 
-async function bytesResult(
-  bytes: Buffer,
-  mimeType: string | null | undefined,
-  params: ReadParams,
-  options: ReadToolOptions,
-): Promise<ToolResult<ReadDetails>> {
+async function bytesResult(bytes: Buffer, mimeType: string | null | undefined, params: ReadParams, options: ReadToolOptions): Promise<ToolResult<ReadDetails>> {
   if (mimeType) return imageResult(bytes, mimeType, options);
   return textResult(params, await excerpt([bytes], selection(params)));
 }
