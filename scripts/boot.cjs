@@ -2,7 +2,6 @@
 // Starts the program with V8's code cache. The cache is private, versioned, written by rename, and never able to break a start.
 "use strict";
 const fs = require("node:fs");
-const path = require("node:path");
 const vm = require("node:vm");
 
 // The flag that lets cached code import modules is called experimental by Node; nobody here can do anything about that.
@@ -19,9 +18,17 @@ const unsaved = [];
 
 function privateCacheDir() {
   if (process.platform === "win32" || process.env.PI_NO_CODE_CACHE === "1") return undefined;
-  const base = process.env.XDG_CACHE_HOME || (process.env.HOME && path.join(process.env.HOME, ".cache"));
-  if (!base || !path.isAbsolute(base)) return undefined;
-  return path.join(base, "pi-kernel", `${build}-${process.version}-${process.arch}`);
+  const base = process.env.XDG_CACHE_HOME || (process.env.HOME && `${process.env.HOME}/.cache`);
+  if (!base?.startsWith("/")) return undefined;
+  return `${base}/pi-kernel/${build}-${process.version}-${process.arch}${otherFlags()}`;
+}
+
+/** V8 takes no cache that was made with other flags: without names of their own, two ways to start would write each other's over and over. */
+function otherFlags() {
+  const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").trim();
+  let hash = 0;
+  for (let index = 0; index < flags.length; index++) hash = (hash * 31 + flags.charCodeAt(index)) | 0;
+  return flags === "" ? "" : `-${(hash >>> 0).toString(36)}`;
 }
 
 /** Somebody else's directory could hold somebody else's code. */
@@ -52,11 +59,12 @@ class Lazy {
 const lazy = (load) => new Lazy(load);
 const nativeImport = (specifier) => import(specifier);
 
-/** Evaluates the script in a file, with what V8 made of it last time. */
-function evaluate(file) {
+/** Evaluates the script in a file of the build, with what V8 made of it last time. */
+function evaluate(name) {
+  const file = `${__dirname}/${name}`;
   // The bundler writes ASCII only; latin1 is the cheapest way to read it.
   const source = fs.readFileSync(file, "latin1");
-  const cacheFile = cacheDir && path.join(cacheDir, `${path.basename(file)}.bin`);
+  const cacheFile = cacheDir && `${cacheDir}/${name.slice(name.lastIndexOf("/") + 1)}.bin`;
   let cachedData;
   if (trusted) {
     try {
@@ -68,16 +76,20 @@ function evaluate(file) {
   return script.runInThisContext();
 }
 
-function load(file) {
-  const known = modules.get(file);
+/** Our own modules are called by their place in the build. */
+function ownRequire(name) {
+  return name.endsWith(".cjs") ? load(name) : require(name);
+}
+ownRequire.resolve = require.resolve;
+
+function load(name) {
+  const known = modules.get(name);
   if (known) return known.exports;
   const module = { exports: {} };
-  modules.set(file, module);
-  const directory = path.dirname(file);
-  const localRequire = (specifier) => (specifier.startsWith(".") && specifier.endsWith(".cjs") ? load(path.join(directory, specifier)) : require(specifier));
-  localRequire.resolve = require.resolve;
-  const run = packed.get(file) ?? evaluate(file);
-  run(module.exports, localRequire, module, file, directory, nativeImport, lazy);
+  modules.set(name, module);
+  const run = packed.get(name) ?? evaluate(name);
+  const file = `${__dirname}/${name}`;
+  run(module.exports, ownRequire, module, file, file.slice(0, file.lastIndexOf("/")), nativeImport, lazy);
   return module.exports;
 }
 
@@ -95,6 +107,5 @@ function saveCaches() {
 }
 
 if (cacheDir) process.once("exit", saveCaches);
-const core = path.join(__dirname, "core.cjs");
-for (const [name, run] of Object.entries(evaluate(core))) packed.set(path.join(__dirname, name), run);
-load(core);
+for (const [name, run] of Object.entries(evaluate("core.cjs"))) packed.set(name, run);
+load("core.cjs");

@@ -83,7 +83,7 @@ function scriptOf(code) {
 
 /** Several chunks as one script: functions by path, evaluated when they are first required. */
 function pack(paths, codes) {
-  const entries = paths.map((path) => `${JSON.stringify(relative(stage, path))}:${scriptOf(codes.get(path))}`);
+  const entries = paths.map((path) => `${JSON.stringify(relative(stage, path).replaceAll("\\", "/"))}:${scriptOf(codes.get(path))}`);
   return `({${entries.join(",\n")}})`;
 }
 
@@ -91,8 +91,8 @@ function pack(paths, codes) {
 function coreChunks(core, codes, late) {
   const found = new Set([core]);
   for (const path of found) {
-    for (const [, specifier] of codes.get(path).matchAll(/(?<!then\(\(\)=>)\brequire\("(\.\.?\/[^"]+\.cjs)"\)/g)) {
-      const target = resolve(dirname(path), specifier);
+    for (const [, name] of codes.get(path).matchAll(/(?<!then\(\(\)=>)\brequire\("([^"]+\.cjs)"\)/g)) {
+      const target = join(stage, name);
       if (codes.has(target) && !late.has(target)) found.add(target);
     }
   }
@@ -113,7 +113,12 @@ async function toCommonJs(text, path, names) {
   const output = await transform(lazy, { format: "cjs", platform: "node", target: "node20", minifyWhitespace: true, legalComments: "none" });
   // A script that V8 takes from its code cache has lost the way to import(); the entry, which is no such script, does it instead.
   const code = output.code.replace(/(=>|[=(,:?]|\b(?:return|await) )import\(/g, "$1__import(");
-  return lazily(code.trimEnd()).replaceAll("__moduleUrl", 'require("node:url").pathToFileURL(__filename).href');
+  // Our own are called by their place in the build: nothing has to be worked out when they are asked for.
+  const named = code.replace(/\brequire\("(\.\.?\/[^"]+\.cjs)"\)/g, (whole, specifier) => {
+    const target = resolve(dirname(path), specifier);
+    return names.has(target) ? `require("${relative(stage, target).replaceAll("\\", "/")}")` : whole;
+  });
+  return lazily(named.trimEnd()).replaceAll("__moduleUrl", 'require("node:url").pathToFileURL(__filename).href');
 }
 
 /** Makes `var import_x=require("x")` wait until x is used. */

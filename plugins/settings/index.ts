@@ -43,6 +43,9 @@ class SettingsService implements Settings {
   readonly #defaults: Tree[] = [];
   readonly #managed: Tree[] = [];
   readonly #process: Record<string, unknown> = {};
+  readonly #usualAgentDir = joining();
+  readonly #projectDir = joining();
+  #branding: { given: object; whole: Branding } | undefined;
   #cwd: string | undefined;
   #files: { user?: SettingsFile; project?: SettingsFile } = {};
   readonly #answers = new Map<string, unknown>();
@@ -63,7 +66,10 @@ class SettingsService implements Settings {
   // ------------------------------------------------------------ places
 
   get branding(): Branding {
-    return { ...pi, ...this.#kernel.options.branding };
+    const given = this.#kernel.options.branding;
+    if (!given) return pi;
+    if (this.#branding?.given !== given) this.#branding = { given, whole: { ...pi, ...given } };
+    return this.#branding.whole;
   }
 
   cwd(): string {
@@ -83,11 +89,11 @@ class SettingsService implements Settings {
 
   agentDir(): string {
     const chosen = this.ownEnv("CODING_AGENT_DIR");
-    return chosen ? expandPath(chosen, this.cwd(), this.home()) : join(this.home(), this.branding.configDir, "agent");
+    return chosen ? expandPath(chosen, this.cwd(), this.home()) : this.#usualAgentDir(this.home(), this.branding.configDir, "agent");
   }
 
   projectDir(): string {
-    return join(this.cwd(), this.branding.configDir);
+    return this.#projectDir(this.cwd(), this.branding.configDir);
   }
 
   env(name: string): string | undefined {
@@ -212,4 +218,14 @@ class SettingsService implements Settings {
     if (scope === "user") for (const problem of file.problems) this.#complain(problem);
     return file;
   }
+}
+
+/** Joins a path, and not again while it is the same: it is asked for with nearly everything. */
+function joining(): (base: string, ...names: string[]) => string {
+  let last: { base: string; names: string; path: string } | undefined;
+  return (base, ...given) => {
+    const names = given.join("/");
+    if (last?.base !== base || last.names !== names) last = { base, names, path: join(base, names) };
+    return last.path;
+  };
 }

@@ -32,6 +32,8 @@ class TrustService implements Trust {
   readonly hooks = { asked: new AsyncSeriesBailHook<[cwd: string], { trusted: boolean; remember?: boolean }>(["cwd"]) };
   readonly #kernel: PluginKernel;
   readonly #answers = new Map<string, boolean>();
+  /** whether a project needs trust, for those who ask before it is decided */
+  readonly #undecided = new Map<string, boolean>();
   readonly #deciding = new Map<string, Promise<boolean>>();
 
   constructor(kernel: PluginKernel) {
@@ -41,10 +43,11 @@ class TrustService implements Trust {
   /** Answers given before the command line was known do not count. */
   forget(): void {
     this.#answers.clear();
+    this.#undecided.clear();
   }
 
   isTrusted(cwd: string = this.#settings.cwd()): boolean {
-    return this.#answers.get(cwd) ?? this.#fromCommandLine() ?? !this.needsTrust(cwd);
+    return this.#answers.get(cwd) ?? this.#fromCommandLine() ?? this.#beforeDecision(cwd);
   }
 
   needsTrust(cwd: string): boolean {
@@ -82,7 +85,17 @@ class TrustService implements Trust {
   async #decide(cwd: string): Promise<boolean> {
     const answer = this.#fromCommandLine() ?? (!this.needsTrust(cwd) || ((await this.#fromHandlers(cwd)) ?? this.#remembered(cwd) ?? this.#fromSettings()));
     this.#answers.set(cwd, answer);
+    this.#undecided.delete(cwd);
     return answer;
+  }
+
+  #beforeDecision(cwd: string): boolean {
+    let needsTrust = this.#undecided.get(cwd);
+    if (needsTrust === undefined) {
+      needsTrust = this.needsTrust(cwd);
+      this.#undecided.set(cwd, needsTrust);
+    }
+    return !needsTrust;
   }
 
   #fromCommandLine(): boolean | undefined {

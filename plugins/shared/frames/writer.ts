@@ -26,6 +26,8 @@ export type Output = Pick<Io, "stdout" | "writeBytes">;
 const KIB = 1024;
 /** Bytes per write: the rest stays in the queue, where it can still be merged. */
 const BATCH = 256 * KIB;
+/** Bytes that do not wait for the end of the tick: what is kept for long is copied by the collector. */
+const ENOUGH = 64 * KIB;
 /** Bytes that may wait before whoever sends much is held back. */
 const BULK = 512 * KIB;
 const RETRY_MS = 10;
@@ -80,7 +82,8 @@ export class FrameWriter {
       this.#waitingBytes += frame.size;
     }
     this.#updateGates();
-    if (!this.#isScheduled) this.#schedule();
+    if (this.#waitingBytes > ENOUGH && this.#out && !this.#isWriting) this.#writeBatch();
+    else if (!this.#isScheduled) this.#schedule();
   }
 
   /** Undefined while the reader keeps up; else resolves when it has caught up. */
