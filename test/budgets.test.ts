@@ -62,7 +62,7 @@ test("the first answer needs one script, few files and few of Node's modules", a
   expect(probes.length, probes.join("\n")).toBeLessThanOrEqual(60);
   for (const heavy of ["crypto", "http", "https", "readline", "worker_threads", "zlib", "tls", "child_process", "fs/promises", "async_hooks"])
     expect(builtins).not.toContain(heavy);
-  expect(builtins.length, builtins.join("\n")).toBeLessThanOrEqual(36);
+  expect(builtins.length, builtins.join("\n")).toBeLessThanOrEqual(32);
 });
 
 const words = (count: number) => ({ responses: [{ text: Array.from({ length: count }, () => "lorem ") }] });

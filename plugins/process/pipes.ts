@@ -6,13 +6,11 @@ const STDIN = 0;
 const STDOUT = 1;
 const CHUNK = 64 * 1024;
 
-/** How soon the next command comes from a client that sends one as soon as it is answered. */
-const QUICK_MS = 0.25;
-/** How long it is looked for before the process goes to sleep. */
-const LOOK_MS = 0.1;
-/** After how many quick commands; doubled each time that looking was in vain. */
-const FEWEST_QUICK = 16;
-const MOST_QUICK = 4096;
+/** How often input is looked for before the process goes to sleep; each look takes some microseconds. */
+const LOOKS = 16;
+/** How much input comes in the usual way before the first look, and at most between two that were in vain. */
+const FIRST_WAIT = 8;
+const LONGEST_WAIT = 256;
 
 export interface Input {
   readonly stdin: NodeJS.ReadStream;
@@ -54,18 +52,17 @@ export function takeInput(): Input {
 }
 
 /**
- * Sleeping and waking up takes longer than answering a short command. While a client sends its next command as soon as the last one is
- * answered, it is looked for a moment longer before the process sleeps; where that is in vain, seldom.
+ * Sleeping and waking up takes longer than answering a short command. A client that sends its next command as soon as the last one is
+ * answered is looked out for a moment longer before the process sleeps. Where that is in vain it is done ever more seldom.
  */
 class EagerInput {
   readonly #buffer: Buffer;
   readonly #take: (count: number) => void;
   readonly #mayRead: () => boolean;
   readonly #readSync = fs.readSync;
-  /** when the last input was dealt with */
-  #last = 0;
-  #quick = 0;
-  #needed = FEWEST_QUICK;
+  #upcoming: NodeJS.Immediate | undefined;
+  #wait = FIRST_WAIT;
+  #nextWait = 1;
 
   constructor(buffer: Buffer, take: (count: number) => void, mayRead: () => boolean) {
     this.#buffer = buffer;
@@ -75,31 +72,29 @@ class EagerInput {
 
   /** Input came in the usual way. */
   taken(): void {
-    const now = performance.now();
-    this.#quick = now - this.#last < QUICK_MS ? this.#quick + 1 : 0;
-    this.#last = now;
-    if (this.#quick >= this.#needed) setImmediate(this.#look);
+    if (this.#wait > 0) this.#wait--;
+    else this.#lookSoon();
   }
 
-  /** After the answers have been written. */
+  #lookSoon(): void {
+    this.#upcoming ??= setImmediate(this.#look);
+  }
+
+  /** After the answers have been written; everything else gets its turn between two looks that found something. */
   readonly #look = (): void => {
-    if (!this.#mayRead()) return;
-    const until = performance.now() + LOOK_MS;
-    for (;;) {
+    this.#upcoming = undefined;
+    for (let left = LOOKS; left > 0 && this.#mayRead(); left--) {
       const count = this.#read();
       // At the end of input, which the socket is to find for itself.
       if (count === 0) return;
-      if (count > 0) {
-        this.#take(count);
-        this.#last = performance.now();
-        setImmediate(this.#look);
-        return;
-      }
-      if (performance.now() < until) continue;
-      this.#quick = 0;
-      this.#needed = Math.min(this.#needed * 2, MOST_QUICK);
+      if (count < 0) continue;
+      this.#nextWait = 1;
+      this.#take(count);
+      this.#lookSoon();
       return;
     }
+    this.#wait = this.#nextWait;
+    this.#nextWait = Math.min(this.#nextWait * 2, LONGEST_WAIT);
   };
 
   /** -1: nothing is there. */
