@@ -54,7 +54,14 @@ export class Bus {
 
   /** Runs `work` once everything emitted before has been delivered. Replies use it, so they share the events' order. */
   enqueue(work: () => void): void {
-    this.#put(work);
+    if (this.#busy) {
+      this.#waiting.push(work);
+      return;
+    }
+    this.#busy = true;
+    this.#do(work);
+    // What it caused was emitted in the meantime.
+    this.#pump();
   }
 
   /** Resolves when all that was emitted before has been delivered; undefined if it has been already. */
@@ -107,18 +114,16 @@ export class Bus {
         return;
       }
     }
-    this.#waiting = [];
-    this.#next = 0;
+    if (this.#next > 0) {
+      this.#waiting = [];
+      this.#next = 0;
+    }
     this.#busy = false;
   }
 
   #deliver(item: Item): Promise<void> | undefined {
     if (typeof item === "function") {
-      try {
-        item();
-      } catch (error) {
-        this.#onError(error);
-      }
+      this.#do(item);
       return undefined;
     }
     let done = false;
@@ -133,6 +138,14 @@ export class Bus {
         resolve = settled;
       }),
     );
+  }
+
+  #do(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#onError(error);
+    }
   }
 
   /** Waits for observers, but only a moment once the run is being aborted. */

@@ -102,7 +102,7 @@ export class Taps {
     let passed = args;
     for (const entry of this.#entries()) {
       try {
-        const answer = entry.fn(...passed);
+        const answer = passed.length === 1 ? entry.fn(passed[0]) : entry.fn(...passed);
         if (answer === undefined) continue;
         if (this.#combine === "bail") return answer;
         passed = this.#passedOn(passed, answer);
@@ -125,7 +125,7 @@ export class Taps {
       const entry = entries[index] as Entry;
       let answer: unknown;
       try {
-        answer = entry.fn(...passed);
+        answer = passed.length === 1 ? entry.fn(passed[0]) : entry.fn(...passed);
       } catch (error) {
         if (!this.#failed(entry, error)) continue;
         done(error as Error);

@@ -97,8 +97,11 @@ export class Catalogue {
 
   /** The lists are new objects after every change. */
   #dropOld(): void {
-    const [sources, layers, custom] = [this.#sources(), this.#layers(), this.#custom.providers];
-    if (this.#basis.sources === sources && this.#basis.layers === layers && this.#basis.custom === custom) return;
+    const sources = this.#sources();
+    const layers = this.#layers();
+    const custom = this.#custom.providers;
+    const known = this.#basis;
+    if (known.sources === sources && known.layers === layers && known.custom === custom) return;
     this.#basis = { sources, layers, custom };
     this.#views = new Map();
     this.#problems = new Map();

@@ -9,7 +9,7 @@ import { CredentialFile } from "./auth-file.ts";
 import { Catalogue } from "./catalogue.ts";
 import type { Auth, AuthStatus, Credential, Models, ProviderLayer, ScopedModel, SelectSource } from "./contract.ts";
 import { CustomModels } from "./custom.ts";
-import { buildProvider } from "./layers.ts";
+import { buildProvider, type ProviderView } from "./layers.ts";
 import { nameOf } from "./resolve.ts";
 import { Selection } from "./selection.ts";
 import { chooseStart } from "./start.ts";
@@ -29,6 +29,8 @@ export class ModelService implements Models {
   readonly #credentials: Credentials;
   readonly #selection: Selection;
   #scoped: ScopedModel[] = [];
+  /** what the selected model was found to be in its provider's view */
+  #current: { model: Model; view: ProviderView | undefined; newest: Model } | undefined;
   /** resolved when a run was admitted, for its first request: a key command runs once per request */
   #admitted: { name: string; auth: Auth; at: number } | undefined;
 
@@ -48,7 +50,12 @@ export class ModelService implements Models {
   /** Its newest form: configuration and extensions may have changed it. */
   current(): Model | undefined {
     const { model } = this.#selection;
-    return model && (this.#catalogue.listed(model.provider, model.id) ?? model);
+    if (!model) return undefined;
+    const view = this.#catalogue.provider(model.provider);
+    if (this.#current?.model !== model || this.#current.view !== view) {
+      this.#current = { model, view, newest: this.#catalogue.listed(model.provider, model.id) ?? model };
+    }
+    return this.#current.newest;
   }
 
   all(): Model[] {

@@ -31,7 +31,7 @@ export class Answerer {
     this.#dialect = out.dialect();
   }
 
-  receive(text: string): void {
+  readonly receive = (text: string): void => {
     let frame: unknown;
     try {
       frame = JSON.parse(text);
@@ -45,11 +45,11 @@ export class Answerer {
       return;
     }
     this.#start(this.#dialect.call(frame));
-  }
+  };
 
-  tooLong(): void {
+  readonly tooLong = (): void => {
     this.#refuse({ success: false, kind: "parse", error: `${UNREADABLE}: record exceeds ${MAX_RECORD_BYTES} bytes` });
-  }
+  };
 
   #start(call: RpcCall): void {
     const command = this.#find(call.command);

@@ -55,7 +55,7 @@ export class Connection {
     });
     this.#lanes = new Lanes(opening);
     const answerer = new Answerer(kernel, this.out, this.#lanes, { silent: this.#silent.signal, gone: this.#gone.signal });
-    this.#splitter = new RecordSplitter({ onRecord: (text) => answerer.receive(text), onTooLong: () => answerer.tooLong() });
+    this.#splitter = new RecordSplitter({ onRecord: answerer.receive, onTooLong: answerer.tooLong });
   }
 
   /** Takes part in the kernel: what it says goes out, what waits in the pipe holds it back. */
@@ -89,13 +89,23 @@ export class Connection {
   #connect(io: Io): void {
     if (this.#input) return;
     this.out.writer.attach(io);
-    this.#input = io.readBytes?.((bytes) => this.#splitter.push(bytes)) ?? io.stdin.on("data", this.#onData);
+    this.#input = io.readBytes?.(this.#take) ?? io.stdin.on("data", this.#onData);
     this.#input.on("end", this.#onEnd);
     this.#input.on("error", this.#onEnd);
     this.#input.on("close", this.#onEnd);
   }
 
-  readonly #onData = (chunk: Buffer | string): void => this.#splitter.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
+  readonly #take = (bytes: Buffer): void => {
+    const { writer } = this.out;
+    writer.hold();
+    try {
+      this.#splitter.push(bytes);
+    } finally {
+      writer.release();
+    }
+  };
+
+  readonly #onData = (chunk: Buffer | string): void => this.#take(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
 
   readonly #onEnd = (): void => {
     if (this.#silent.signal.aborted) return;

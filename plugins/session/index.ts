@@ -47,7 +47,6 @@ const session = definePlugin({
       if (file !== undefined) state.sessionFile = file;
       state.sessionId = tree.header.id;
       if (name !== undefined) state.sessionName = name;
-      state.messageCount = tree.messages().length;
     });
     return () => service.close();
   },

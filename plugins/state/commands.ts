@@ -44,26 +44,29 @@ const stateSchema = () =>
 export const runState = definePlugin({
   name: "run-state",
   apply(kernel) {
-    kernel.hooks.describe.tap({ name: "run-state", stage: Stage.open }, (state) => void Object.assign(state, absent));
-    kernel.hooks.describe.tap("run-state", (state) => {
-      const { queue, run } = kernel;
+    const { queue, run } = kernel;
+    // First, field by field: clients ask often, and the owners of the other fields then find them in place.
+    kernel.hooks.describe.tap({ name: "run-state", stage: Stage.open }, (state) => {
       const wire = kernel.tryService("wire");
-      Object.assign(state, {
-        isStreaming: run.active,
-        steeringMode: queue.steeringMode,
-        followUpMode: queue.followUpMode,
-        interruptMode: queue.interruptMode,
-        messageCount: messagesOf(kernel).length,
-        pendingMessageCount: queue.length,
-        queuedMessageCount: queue.length,
-        protocol: { version: PROTOCOL_VERSION, dialect: wire?.dialect().name ?? "pi", updates: wire?.updateMode() ?? "full" },
-      });
+      const queued = queue.length;
+      // What an absent feature would have said: clients read these without asking whether they are there.
+      state.model = null;
+      state.thinkingLevel = "off";
+      state.isStreaming = run.active;
+      state.isCompacting = false;
+      state.steeringMode = queue.steeringMode;
+      state.followUpMode = queue.followUpMode;
+      state.interruptMode = queue.interruptMode;
+      state.sessionId = "";
+      state.autoCompactionEnabled = false;
+      state.messageCount = messagesOf(kernel).length;
+      state.pendingMessageCount = queued;
+      state.queuedMessageCount = queued;
+      state.todoPhases = [];
+      state.protocol = { version: PROTOCOL_VERSION, dialect: wire ? wire.dialect().name : "pi", updates: wire ? wire.updateMode() : "full" };
     });
   },
 });
-
-/** What an absent feature would have said: clients read these without asking whether they are there. */
-const absent = { model: null, thinkingLevel: "off", isCompacting: false, sessionId: "", autoCompactionEnabled: false, todoPhases: [] };
 
 const getState = command({
   name: "get_state",

@@ -2,6 +2,7 @@
 
 const LF = 0x0a;
 const CR = 0x0d;
+const OPENING = 0x7b;
 const BOM = [0xef, 0xbb, 0xbf];
 
 /** The longest record that is accepted, in bytes without its line end. */
@@ -11,9 +12,9 @@ const SLACK = BOM.length + 1;
 
 export interface RecordHandlers {
   /** one record that is not blank, decoded; malformed UTF-8 became U+FFFD */
-  onRecord(text: string): void;
+  readonly onRecord: (text: string) => void;
   /** A record was longer than the limit; it is skipped up to its LF. */
-  onTooLong(): void;
+  readonly onTooLong: () => void;
 }
 
 /** Takes chunks in any size, cut anywhere. Only the new chunk is searched, so a long record costs its length and not its square. */
@@ -31,17 +32,17 @@ export class RecordSplitter {
   }
 
   push(chunk: Buffer): void {
+    const last = chunk.lastIndexOf(LF);
     let start = 0;
-    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-      if (this.#isWhole(end - start)) this.#hand(chunk.toString("utf8", start, chunk[end - 1] === CR ? end - 1 : end));
-      else {
-        this.#keep(chunk.subarray(start, end));
-        this.#cut();
-      }
+    while (start <= last && this.#needsCare(chunk.length - start)) {
+      const end = chunk.indexOf(LF, start);
+      this.#keep(chunk.subarray(start, end));
+      this.#cut();
       start = end + 1;
     }
+    if (start <= last) this.#handAll(chunk.toString("utf8", start, last));
     // A copy, because the chunk's memory may be used again.
-    if (start < chunk.length) this.#keep(Buffer.from(chunk.subarray(start)));
+    if (last + 1 < chunk.length) this.#keep(Buffer.from(chunk.subarray(last + 1)));
   }
 
   /** Bytes after the last LF count as a record. */
@@ -49,9 +50,18 @@ export class RecordSplitter {
     if (this.#length > 0 || this.#isSkipping) this.#cut();
   }
 
-  /** Whether a record of this length lies in one chunk, as nearly all do, and needs no second look. */
-  #isWhole(length: number): boolean {
-    return length > 0 && length <= this.#limit && this.#length === 0 && !this.#isSkipping && !this.#isFirst;
+  /** Whether the next record began earlier, may begin with a byte order mark, or may be too long. */
+  #needsCare(length: number): boolean {
+    return this.#length > 0 || this.#isSkipping || this.#isFirst || length > this.#limit;
+  }
+
+  /** Whole records, as nearly all are, decoded together. */
+  #handAll(text: string): void {
+    const { onRecord } = this.#handlers;
+    for (const line of text.split("\n")) {
+      if (line.charCodeAt(0) === OPENING && line.charCodeAt(line.length - 1) !== CR) onRecord(line);
+      else this.#hand(line.endsWith("\r") ? line.slice(0, -1) : line);
+    }
   }
 
   #keep(bytes: Buffer): void {
@@ -84,7 +94,7 @@ export class RecordSplitter {
   }
 
   #hand(text: string): void {
-    if (text.startsWith("{") || text.trim() !== "") this.#handlers.onRecord(text);
+    if (text.trim() !== "") this.#handlers.onRecord(text);
   }
 
   #trimmed(): Buffer {

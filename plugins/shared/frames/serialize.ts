@@ -25,6 +25,8 @@ export function escapeText(text: string): string {
 }
 
 function escapeSeparators(json: string): string {
+  // Two searches that plain text ends at once: cheaper than the pattern, and this is done with every record.
+  if (!json.includes("\u2028") && !json.includes("\u2029")) return json;
   return json.replace(SEPARATORS, (character) => (character === "\u2028" ? "\\u2028" : "\\u2029"));
 }
 

@@ -40,6 +40,7 @@ export class FrameWriter {
   #head = 0;
   #waitingBytes = 0;
   #isScheduled = false;
+  #isHeld = false;
   #isWriting = false;
   #isGone = false;
   readonly #gate = new Gate(8192 * KIB, 4096 * KIB);
@@ -86,6 +87,16 @@ export class FrameWriter {
     else if (!this.#isScheduled) this.#schedule();
   }
 
+  /** What is written from now on waits for `release`: commands that came together are answered together, and nothing has to be scheduled. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    if (this.#head < this.#queue.length && this.#out) this.#writeBatch();
+  }
+
   /** Undefined while the reader keeps up; else resolves when it has caught up. */
   ready(): Promise<void> | undefined {
     return this.#gate.closed;
@@ -119,7 +130,7 @@ export class FrameWriter {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isWriting || !this.#out || this.#isGone || this.#head >= this.#queue.length) return;
+    if (this.#isScheduled || this.#isHeld || this.#isWriting || !this.#out || this.#isGone || this.#head >= this.#queue.length) return;
     this.#isScheduled = true;
     // After the promises of this turn of the event loop: increments that arrived together leave together, and nothing waits for a turn more.
     process.nextTick(() => {
