@@ -57,6 +57,36 @@ class Lazy {
   }
 }
 const lazy = (load) => new Lazy(load);
+
+/**
+ * V8 11 has no compiler between its baseline and its optimizing one, and calls that after a millisecond of work in a function, for ten
+ * of another core's. Few functions of an agent earn that back before it ends, and cores are shared: it is called when a function has
+ * worked as long as compiling it takes.
+ */
+const eagerness = process.versions.v8.startsWith("11.3.") && {
+  usual: "--interrupt-budget=67584 --max-bytecode-size-for-early-opt=81",
+  ours: "--interrupt-budget=500000 --max-bytecode-size-for-early-opt=0",
+  /** when the first answer is out */
+  afterMs: 50,
+};
+let v8;
+
+function calmDown() {
+  v8 = require("node:v8");
+  v8.setFlagsFromString(eagerness.ours);
+}
+
+/** V8 takes a cache only with the flags it was made with. */
+function withUsualFlags(work) {
+  if (!v8) return work();
+  v8.setFlagsFromString(eagerness.usual);
+  try {
+    return work();
+  } finally {
+    v8.setFlagsFromString(eagerness.ours);
+  }
+}
+
 const nativeImport = (specifier) => import(specifier);
 
 /** Evaluates the script in a file of the build, with what V8 made of it last time. */
@@ -71,7 +101,8 @@ function evaluate(name) {
       cachedData = fs.readFileSync(cacheFile);
     } catch {}
   }
-  const script = new vm.Script(source, { filename: file, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER });
+  const options = { filename: file, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+  const script = withUsualFlags(() => new vm.Script(source, options));
   if (cacheFile && (!cachedData || script.cachedDataRejected)) unsaved.push([cacheFile, script]);
   return script.runInThisContext();
 }
@@ -100,12 +131,17 @@ function saveCaches() {
     if (!isOurs(cacheDir)) return;
     for (const [file, script] of unsaved) {
       const temporary = `${file}.${process.pid}`;
-      fs.writeFileSync(temporary, script.createCachedData(), { mode: 0o600 });
+      fs.writeFileSync(
+        temporary,
+        withUsualFlags(() => script.createCachedData()),
+        { mode: 0o600 },
+      );
       fs.renameSync(temporary, file);
     }
   } catch {}
 }
 
 if (cacheDir) process.once("exit", saveCaches);
+if (eagerness) setTimeout(calmDown, eagerness.afterMs).unref();
 for (const [name, run] of Object.entries(evaluate("core.cjs"))) packed.set(name, run);
 load("core.cjs");
