@@ -6,10 +6,10 @@ type Schema = Record<string, any>;
 /** Checks a command's parameters; null counts as absent for optional ones. Throws the protocol's sentence. */
 export function checkParams(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
   const params: Record<string, unknown> = {};
-  for (const [name, property] of Object.entries(schema.properties ?? {}) as [string, Schema][]) {
+  for (const name in schema.properties) {
     const value = given[name];
     if (value !== undefined && value !== null) {
-      params[name] = checked(property, value, name);
+      params[name] = checked(schema.properties[name], value, name);
     } else if (schema.required?.includes(name)) {
       throw new KernelError("E_PARAMETER", `Missing required parameter "${name}"`);
     }

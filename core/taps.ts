@@ -7,6 +7,7 @@ import { AsyncSeriesBailHook, type AsyncSeriesHook, AsyncSeriesWaterfallHook, Ho
 import type { Scope } from "./scope.ts";
 
 type Fn = (...args: any[]) => unknown;
+type Done = (error: Error | null, result?: unknown) => void;
 
 interface Entry {
   readonly scope: Scope;
@@ -97,35 +98,37 @@ export class Taps {
     return this.#live;
   }
 
-  /** Runs synchronous taps. */
-  run(args: unknown[]): unknown {
-    let passed = args;
-    for (const entry of this.#entries()) {
+  /** Runs synchronous taps. A waterfall's value travels as the first argument. Loops by index: this is where hot paths pass. */
+  run(first: unknown, rest: readonly unknown[]): unknown {
+    const entries = this.#entries();
+    let value = first;
+    for (let index = 0; index < entries.length; index++) {
+      const entry = entries[index] as Entry;
       try {
-        const answer = passed.length === 1 ? entry.fn(passed[0]) : entry.fn(...passed);
+        const answer = rest.length === 0 ? entry.fn(value) : entry.fn(value, ...rest);
         if (answer === undefined) continue;
         if (this.#combine === "bail") return answer;
-        passed = this.#passedOn(passed, answer);
+        if (this.#combine === "waterfall") value = answer;
       } catch (error) {
         if (this.#failed(entry, error)) throw error;
       }
     }
-    return this.#combine === "waterfall" ? passed[0] : undefined;
+    return this.#combine === "waterfall" ? value : undefined;
   }
 
   /** Runs taps that may be asynchronous; calls back synchronously while none is. */
-  runAsync(args: unknown[], done: (error: Error | null, result?: unknown) => void): void {
-    this.#step(this.#entries(), 0, args, done);
+  runAsync(first: unknown, rest: readonly unknown[], done: Done): void {
+    this.#step(this.#entries(), 0, first, rest, done);
   }
 
-  /** From one entry to the end, or to the first that has to be waited for. A waterfall's value travels as the first argument. */
-  #step(entries: readonly Entry[], from: number, args: unknown[], done: (error: Error | null, result?: unknown) => void): void {
-    let passed = args;
+  /** From one entry to the end, or to the first that has to be waited for. */
+  #step(entries: readonly Entry[], from: number, first: unknown, rest: readonly unknown[], done: Done): void {
+    let value = first;
     for (let index = from; index < entries.length; index++) {
       const entry = entries[index] as Entry;
       let answer: unknown;
       try {
-        answer = passed.length === 1 ? entry.fn(passed[0]) : entry.fn(...passed);
+        answer = rest.length === 0 ? entry.fn(value) : entry.fn(value, ...rest);
       } catch (error) {
         if (!this.#failed(entry, error)) continue;
         done(error as Error);
@@ -133,27 +136,27 @@ export class Taps {
       }
       if (answer === undefined) continue;
       if (isThenable(answer)) {
-        const given = passed;
-        answer.then(
-          (result) => {
-            if (result !== undefined && this.#combine === "bail") done(null, result);
-            else this.#step(entries, index + 1, this.#passedOn(given, result), done);
-          },
-          (error) => (this.#failed(entry, error) ? done(error) : this.#step(entries, index + 1, given, done)),
-        );
+        this.#wait(answer, entries, index, value, rest, done);
         return;
       }
       if (this.#combine === "bail") {
         done(null, answer);
         return;
       }
-      passed = this.#passedOn(passed, answer);
+      if (this.#combine === "waterfall") value = answer;
     }
-    done(null, this.#combine === "waterfall" ? passed[0] : undefined);
+    done(null, this.#combine === "waterfall" ? value : undefined);
   }
 
-  #passedOn(args: unknown[], answer: unknown): unknown[] {
-    return this.#combine === "waterfall" && answer !== undefined ? [answer, ...args.slice(1)] : args;
+  /** The rest of the entries, once one of them has answered. */
+  #wait(answer: PromiseLike<unknown>, entries: readonly Entry[], index: number, given: unknown, rest: readonly unknown[], done: Done): void {
+    answer.then(
+      (result) => {
+        if (result !== undefined && this.#combine === "bail") done(null, result);
+        else this.#step(entries, index + 1, result !== undefined && this.#combine === "waterfall" ? result : given, rest, done);
+      },
+      (error) => (this.#failed(entries[index] as Entry, error) ? done(error) : this.#step(entries, index + 1, given, rest, done)),
+    );
   }
 
   /** true: the dispatch is over */
@@ -174,12 +177,13 @@ function combineOf(hook: object): Combine {
 
 function install(hook: object, taps: Taps): void {
   if (isA(hook, SyncHook, SyncBailHook, SyncWaterfallHook)) {
-    (hook as SyncHook<any>).tap("dispatcher", (...args: any[]) => taps.run(args) as undefined);
+    (hook as SyncHook<any>).tap("dispatcher", (first?: unknown, ...rest: unknown[]) => taps.run(first, rest) as undefined);
     return;
   }
   (hook as AsyncSeriesHook<any>).tapAsync("dispatcher", (...args: any[]) => {
-    const done = args.pop() as (error: Error | null, result?: unknown) => void;
-    taps.runAsync(args, done);
+    const done = args.pop() as Done;
+    const first = args.shift();
+    taps.runAsync(first, args, done);
   });
 }
 

@@ -3,6 +3,7 @@ import { definePlugin, type PluginKernel, Stage } from "../../core/index.ts";
 import type {} from "../process/contract.ts";
 import type {} from "../resources/contract.ts";
 import type { SessionChanged } from "../session/contract.ts";
+import { atLeisure } from "../shared/leisure.ts";
 import type { Extensions } from "./contract.ts";
 import { ExtensionHost } from "./host.ts";
 import { Instance } from "./instance.ts";
@@ -12,8 +13,6 @@ import { describe } from "./slots.ts";
 import { pruneCache } from "./transform.ts";
 import { watch } from "./watch.ts";
 
-/** The first answers are out by then. */
-const PRUNE_AFTER_MS = 200;
 /** Taps of extensions come after those of built-in plugins. */
 const AFTER_BUILTINS = 1_000_000;
 
@@ -113,10 +112,6 @@ function shutDown({ kernel, runtime }: ExtensionHost): void {
   });
 }
 
-/** Not while it starts. */
 function pruneLater({ kernel, cacheDir }: ExtensionHost): void {
-  if (!cacheDir) return;
-  const timer = setTimeout(() => pruneCache(cacheDir), PRUNE_AFTER_MS);
-  timer.unref();
-  kernel.defer(() => clearTimeout(timer));
+  if (cacheDir) atLeisure(kernel, () => pruneCache(cacheDir));
 }

@@ -5,13 +5,11 @@ import { definePlugin, type PluginKernel, type PluginList, Stage } from "../../c
 import type {} from "../resources/contract.ts";
 import type {} from "../session/contract.ts";
 import type {} from "../settings/contract.ts";
+import { atLeisure } from "../shared/leisure.ts";
 import type {} from "../watching/contract.ts";
 import type { Bridge } from "./bridge.ts";
 import { getExtensions, reload } from "./commands.ts";
 import type { Extensions } from "./contract.ts";
-
-/** The first answers are out by then. */
-const OPEN_AFTER_MS = 200;
 
 export const extensions = definePlugin({
   name: "extensions",
@@ -64,11 +62,7 @@ export const extensions = definePlugin({
     });
     kernel.hooks.start.tap({ name: "extensions", stage: Stage.listen }, () => {
       if (bridge) bridge.serving();
-      else if (kernel.tryService("watching")?.isOn) {
-        const timer = setTimeout(() => void openLate().catch((error) => kernel.fault({ during: "reload", error })), OPEN_AFTER_MS);
-        timer.unref();
-        kernel.defer(() => clearTimeout(timer));
-      }
+      else if (kernel.tryService("watching")?.isOn) atLeisure(kernel, () => void openLate().catch((error) => kernel.fault({ during: "reload", error })));
     });
   },
 });

@@ -1,11 +1,12 @@
 /** Every provider and model that is known, from all sources; computed when asked for and kept until a source changes. */
-import { type Model, messageOf, type PluginKernel } from "../../core/index.ts";
+import { type Contributions, type Model, messageOf, type PluginKernel } from "../../core/index.ts";
 import type { ModelSource, ProviderLayer } from "./contract.ts";
 import type { CustomModels } from "./custom.ts";
 import { buildProvider, type ProviderView } from "./layers.ts";
 
 export class Catalogue {
-  readonly #kernel: PluginKernel;
+  readonly #sources: Contributions<ModelSource>;
+  readonly #layers: Contributions<ProviderLayer>;
   readonly #custom: CustomModels;
   readonly #discovered = new Map<string, Model[]>();
   /** models that only the command line knows */
@@ -15,14 +16,16 @@ export class Catalogue {
   #basis: { sources?: unknown; layers?: unknown; custom?: unknown } = {};
 
   constructor(kernel: PluginKernel, custom: CustomModels) {
-    this.#kernel = kernel;
+    this.#sources = kernel.registry("modelSources");
+    this.#layers = kernel.registry("modelLayers");
     this.#custom = custom;
   }
 
   /** Provider ids in order: sources, then models.json, then extensions. */
   ids(options: { withHidden?: boolean } = {}): string[] {
-    const hidden = new Set(this.#sources().flatMap((source) => (source.hidden && !options.withHidden ? [source.name] : [])));
-    const all = [...this.#sources().map(({ name }) => name), ...this.#custom.providers.keys(), ...this.#layers().map(({ provider }) => provider)];
+    const sources = this.#sources.all();
+    const hidden = new Set(sources.flatMap((source) => (source.hidden && !options.withHidden ? [source.name] : [])));
+    const all = [...sources.map(({ name }) => name), ...this.#custom.providers.keys(), ...this.#layers.all().map(({ provider }) => provider)];
     return [...new Set(all)].filter((id) => !hidden.has(id));
   }
 
@@ -30,9 +33,9 @@ export class Catalogue {
     this.#dropOld();
     const known = this.#views.get(id);
     if (known) return known;
-    const source = this.#kernel.registry("modelSources").get(id);
+    const source = this.#sources.get(id);
     const custom = this.#custom.providers.get(id);
-    const extensions = this.#layers().filter(({ provider }) => provider === id);
+    const extensions = this.#layers.all().filter(({ provider }) => provider === id);
     if (!source && !custom && extensions.length === 0) return undefined;
     const layers = { id, source, discovered: this.#discovered.get(id), extensions };
     // What cannot be used is left out, and the rest goes on.
@@ -77,14 +80,6 @@ export class Catalogue {
     return [...(this.#custom.error ? [this.#custom.error] : []), ...this.#problems.values()].join("\n") || undefined;
   }
 
-  #sources(): readonly ModelSource[] {
-    return this.#kernel.registry("modelSources").all();
-  }
-
-  #layers(): readonly ProviderLayer[] {
-    return this.#kernel.registry("modelLayers").all();
-  }
-
   #build(layers: Parameters<typeof buildProvider>[0]): ProviderView | undefined {
     if (!layers.source && !layers.custom && layers.extensions.length === 0) return undefined;
     try {
@@ -97,8 +92,8 @@ export class Catalogue {
 
   /** The lists are new objects after every change. */
   #dropOld(): void {
-    const sources = this.#sources();
-    const layers = this.#layers();
+    const sources = this.#sources.all();
+    const layers = this.#layers.all();
     const custom = this.#custom.providers;
     const known = this.#basis;
     if (known.sources === sources && known.layers === layers && known.custom === custom) return;

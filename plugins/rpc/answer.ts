@@ -1,5 +1,5 @@
 /** One inbound record: read it, find its command, run it in its lane, answer. Never rejects: a bad record is its own failure and nobody else's. */
-import { type Call, type Command, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
+import { type Call, type Command, type Contributions, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
 import { MAX_RECORD_BYTES } from "../shared/frames/jsonl.ts";
 import type { Dialect, Reply, RpcCall } from "./contract.ts";
 import type { Lanes } from "./lanes.ts";
@@ -22,6 +22,7 @@ export class Answerer {
   readonly #lanes: Lanes;
   readonly #client: ClientSignals;
   readonly #dialect: Dialect;
+  readonly #commands: Contributions<Command>;
 
   constructor(kernel: PluginKernel, out: Outbound, lanes: Lanes, client: ClientSignals) {
     this.#kernel = kernel;
@@ -29,6 +30,7 @@ export class Answerer {
     this.#lanes = lanes;
     this.#client = client;
     this.#dialect = out.dialect();
+    this.#commands = kernel.registry("commands");
   }
 
   readonly receive = (text: string): void => {
@@ -86,7 +88,7 @@ export class Answerer {
   }
 
   #find(name: string): Command | undefined {
-    return this.#dialect.hides?.has(name) ? undefined : this.#kernel.registry("commands").get(name);
+    return this.#dialect.hides?.has(name) ? undefined : this.#commands.get(name);
   }
 
   /** Most commands are done at once, and then so is their answer: no promise is made for them. */

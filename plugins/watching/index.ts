@@ -1,10 +1,8 @@
 /** Notices changes of files while the agent runs, for all features that read some. */
 import { definePlugin, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
+import { atLeisure } from "../shared/leisure.ts";
 import { WatchingService } from "./service.ts";
-
-/** The first answers are out by then: a start does not wait for watchers. */
-const BEGIN_AFTER_MS = 200;
 
 const watching = definePlugin({
   name: "watching",
@@ -25,10 +23,7 @@ const watching = definePlugin({
       if (!isOn(kernel)) return;
       // chokidar's own switch.
       const polls = /^(1|true)$/i.test(kernel.tryService("settings")?.env("CHOKIDAR_USEPOLLING") ?? "");
-      const begin = () => service.begin(polls).catch((error) => kernel.fault({ during: "reload", error }));
-      const timer = setTimeout(() => void begin(), BEGIN_AFTER_MS);
-      timer.unref();
-      kernel.defer(() => clearTimeout(timer));
+      atLeisure(kernel, () => void service.begin(polls).catch((error) => kernel.fault({ during: "reload", error })));
     });
     kernel.hooks.stop.tap({ name: "watching", stage: Stage.open }, () => service.end());
     return () => service.end();

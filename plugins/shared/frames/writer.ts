@@ -149,17 +149,20 @@ export class FrameWriter {
     }
     const lines: (string | Buffer)[] = [];
     let taken = 0;
+    let isText = true;
     while (this.#head < this.#queue.length && taken < BATCH) {
       const frame = this.#queue[this.#head++] as Frame;
+      const line = this.#line(frame);
       taken += frame.size;
-      lines.push(this.#line(frame));
+      isText &&= typeof line === "string";
+      lines.push(line);
     }
     // A moving index instead of shift(): a backlog of n frames costs n, not n².
     if (this.#head > 1024 || this.#head === this.#queue.length) {
       this.#queue = this.#queue.slice(this.#head);
       this.#head = 0;
     }
-    this.#send(joined(lines), taken);
+    this.#send(isText ? Buffer.from(lines.join("")) : Buffer.concat(lines.map(bytesOf)), taken);
   }
 
   #line(frame: Frame): string | Buffer {
@@ -234,10 +237,6 @@ class Gate {
       this.closed = undefined;
     }
   }
-}
-
-function joined(lines: (string | Buffer)[]): Buffer {
-  return lines.every((line) => typeof line === "string") ? Buffer.from(lines.join("")) : Buffer.concat(lines.map(bytesOf));
 }
 
 function bytesOf(line: string | Buffer): Buffer {
