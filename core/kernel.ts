@@ -232,9 +232,10 @@ export class Kernel {
     return service;
   }
 
-  tryService<K extends keyof Services>(name: K): Services[K] | undefined {
+  /** Handed on to plugins as it is: it is asked for with everything. */
+  readonly tryService = <K extends keyof Services>(name: K): Services[K] | undefined => {
     return this.#services.collect().get(name)?.service as Services[K] | undefined;
-  }
+  };
 
   /** Everything still registered, by hook: what tests want to see empty. */
   leftovers(): string[] {

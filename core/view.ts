@@ -54,10 +54,7 @@ const members: Members = {
     ({ kernel }) =>
     (name) =>
       kernel.service(name),
-  tryService:
-    ({ kernel }) =>
-    (name) =>
-      kernel.tryService(name),
+  tryService: ({ kernel }) => kernel.tryService,
   own:
     ({ scope }) =>
     (hooks) =>

@@ -66,7 +66,7 @@ export class Outbound implements Wire {
 
   /** Records in the dialect's spelling already. */
   records(records: readonly object[]): void {
-    for (const record of records) this.writer.write(recordFrame(record));
+    for (let index = 0; index < records.length; index++) this.writer.write(recordFrame(records[index] as object));
   }
 
   /** Lines that were written before. */

@@ -58,7 +58,9 @@ export class RecordSplitter {
   /** Whole records, as nearly all are, decoded together. */
   #handAll(text: string): void {
     const { onRecord } = this.#handlers;
-    for (const line of text.split("\n")) {
+    const lines = text.split("\n");
+    for (let index = 0; index < lines.length; index++) {
+      const line = lines[index] as string;
       if (line.charCodeAt(0) === OPENING && line.charCodeAt(line.length - 1) !== CR) onRecord(line);
       else this.#hand(line.endsWith("\r") ? line.slice(0, -1) : line);
     }
