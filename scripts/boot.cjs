@@ -11,6 +11,7 @@ process.emitWarning = (warning, ...rest) => {
 };
 
 const build = "__BUILD__";
+const givenFlags = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").trim();
 const modules = new Map();
 /** functions of the modules that come in the core's file */
 const packed = new Map();
@@ -25,10 +26,9 @@ function privateCacheDir() {
 
 /** V8 takes no cache that was made with other flags: without names of their own, two ways to start would write each other's over and over. */
 function otherFlags() {
-  const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").trim();
   let hash = 0;
-  for (let index = 0; index < flags.length; index++) hash = (hash * 31 + flags.charCodeAt(index)) | 0;
-  return flags === "" ? "" : `-${(hash >>> 0).toString(36)}`;
+  for (let index = 0; index < givenFlags.length; index++) hash = (hash * 31 + givenFlags.charCodeAt(index)) | 0;
+  return givenFlags === "" ? "" : `-${(hash >>> 0).toString(36)}`;
 }
 
 /** Somebody else's directory could hold somebody else's code. */
@@ -59,31 +59,37 @@ class Lazy {
 const lazy = (load) => new Lazy(load);
 
 /**
- * V8 11 has no compiler between its baseline and its optimizing one, and calls that after a millisecond of work in a function, for ten
- * of another core's. Few functions of an agent earn that back before it ends, and cores are shared: it is called when a function has
- * worked as long as compiling it takes.
+ * What suits an agent that has started. The space for young objects stays as it is: it would double with every burst, up to 32 or 128 MB,
+ * and never shrink. And V8 11, which has no compiler between its baseline and its optimizing one, calls that when a function has worked as
+ * long as compiling it takes. By itself it does so after a millisecond, for ten of another core's, and few functions of an agent earn that
+ * back before it ends.
  */
-const eagerness = process.versions.v8.startsWith("11.3.") && {
-  usual: "--interrupt-budget=67584 --max-bytecode-size-for-early-opt=81",
-  ours: "--interrupt-budget=500000 --max-bytecode-size-for-early-opt=0",
-  /** when the first answer is out */
-  afterMs: 50,
-};
+const settings = [];
+if (!/semi[-_]space/.test(givenFlags)) settings.push({ flag: "--semi-space-growth-factor", usual: 2, ours: 1 });
+if (process.versions.v8.startsWith("11.3.") && !/interrupt[-_]budget|early[-_]opt/.test(givenFlags)) {
+  settings.push({ flag: "--interrupt-budget", usual: 67584, ours: 500_000 }, { flag: "--max-bytecode-size-for-early-opt", usual: 81, ours: 0 });
+}
+/** The first answer is out by then. */
+const SETTLE_AFTER_MS = 50;
 let v8;
 
-function calmDown() {
+function set(which) {
+  v8.setFlagsFromString(settings.map((setting) => `${setting.flag}=${setting[which]}`).join(" "));
+}
+
+function settle() {
   v8 = require("node:v8");
-  v8.setFlagsFromString(eagerness.ours);
+  set("ours");
 }
 
 /** V8 takes a cache only with the flags it was made with. */
 function withUsualFlags(work) {
   if (!v8) return work();
-  v8.setFlagsFromString(eagerness.usual);
+  set("usual");
   try {
     return work();
   } finally {
-    v8.setFlagsFromString(eagerness.ours);
+    set("ours");
   }
 }
 
@@ -142,6 +148,6 @@ function saveCaches() {
 }
 
 if (cacheDir) process.once("exit", saveCaches);
-if (eagerness) setTimeout(calmDown, eagerness.afterMs).unref();
+if (settings.length > 0) setTimeout(settle, SETTLE_AFTER_MS).unref();
 for (const [name, run] of Object.entries(evaluate("core.cjs"))) packed.set(name, run);
 load("core.cjs");
