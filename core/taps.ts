@@ -175,16 +175,28 @@ function combineOf(hook: object): Combine {
   return "series";
 }
 
+/**
+ * The dispatcher is a tap like any other, and also the whole hook: tapable writes and compiles a function for each hook that is called,
+ * which is most of what the first call costs. Whoever taps the hook itself makes tapable go back to its own way.
+ */
 function install(hook: object, taps: Taps): void {
   if (isA(hook, SyncHook, SyncBailHook, SyncWaterfallHook)) {
-    (hook as SyncHook<any>).tap("dispatcher", (first?: unknown, ...rest: unknown[]) => taps.run(first, rest) as undefined);
+    const dispatch = (first?: unknown, ...rest: unknown[]) => taps.run(first, rest) as undefined;
+    const sync = hook as SyncHook<any>;
+    sync.tap("dispatcher", dispatch);
+    sync.call = dispatch;
     return;
   }
-  (hook as AsyncSeriesHook<any>).tapAsync("dispatcher", (...args: any[]) => {
+  const dispatch = (...args: any[]) => {
     const done = args.pop() as Done;
     const first = args.shift();
     taps.runAsync(first, args, done);
-  });
+  };
+  const async = hook as AsyncSeriesHook<any>;
+  async.tapAsync("dispatcher", dispatch);
+  async.callAsync = dispatch;
+  async.promise = (...args: any[]) =>
+    new Promise((resolve, reject) => dispatch(...args, (error: Error | null, result?: any) => (error ? reject(error) : resolve(result))));
 }
 
 /** The tap-only view of a hook: `tap` and `tapPromise`, remembered by the plugin's scope. */

@@ -1,4 +1,4 @@
-import { AsyncSeriesBailHook } from "tapable";
+import { AsyncSeriesBailHook, AsyncSeriesHook, SyncWaterfallHook } from "tapable";
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
 import { command, definePlugin, type Fault, flatten, Kernel, type Plugin, swap } from "../../core/index.ts";
@@ -174,6 +174,28 @@ describe("hooks", () => {
     expect(await hooks.asked.promise("?")).toBe("b!");
     await kernel.remove("b");
     expect(await hooks.asked.promise("?")).toBeUndefined();
+  });
+
+  it("whoever has a hook may tap it himself, before and behind the plugins, at any time", async () => {
+    const kernel = new Kernel();
+    const order: string[] = [];
+    const hooks = { changed: new SyncWaterfallHook<[number]>(["number"]), asked: new AsyncSeriesHook<[string]>(["question"]) };
+    await kernel.use(
+      plugin("a", (own) => {
+        own.own(hooks).changed.tap("a", (number) => number * 10);
+        own.own(hooks).asked.tap("a", (question) => void order.push(`a ${question}`));
+      }),
+    );
+    expect(hooks.changed.call(1)).toBe(10);
+    await hooks.asked.promise("one");
+    hooks.changed.tap({ name: "host", stage: -1 }, (number) => number + 1);
+    hooks.changed.tap({ name: "host", stage: 1 }, (number) => number + 5);
+    hooks.asked.tap({ name: "host", stage: -1 }, (question) => void order.push(`host ${question}`));
+    expect(hooks.changed.call(1)).toBe(25);
+    await hooks.asked.promise("two");
+    expect(order).toEqual(["a one", "host two", "a two"]);
+    await kernel.remove("a");
+    expect(hooks.changed.call(1)).toBe(7);
   });
 });
 
