@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent, environment, extension, makePlaces } from "./agent.mjs";
 
-const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+export const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
 const delta = { env: { PI_RPC_UPDATES: "delta" } };
 const full = { env: { PI_RPC_UPDATES: "full" } };
 
@@ -265,7 +265,7 @@ const bash = (context) =>
     };
   });
 
-/** The measures by name; streams come in sizes. */
+/** The measures by name, with how often each is taken; streams come in sizes. */
 export function measures(quick) {
   const sizes = quick ? [500, 1000] : [2000, 5000, 10_000, 20_000];
   const streams = sizes.flatMap((count) => [
@@ -273,18 +273,15 @@ export function measures(quick) {
     [`full-${count}`, stream("text", "full", full, count)],
   ]);
   const argumentStreams = (quick ? [500, 1000] : [2000, 10_000]).map((count) => [`arguments-${count}`, stream("arguments", "delta", delta, count)]);
-  return {
-    start: coldStart,
-    idle,
-    trips: roundTrips,
+  const once = {
     paced: pacedStream,
     ...Object.fromEntries([...streams, ...argumentStreams]),
     slow: slowReader,
-    loop: toolLoop,
     prompts: manyPrompts,
-    session: bigSession,
     extensions,
     reload,
-    bash,
   };
+  const several = { start: coldStart, idle, trips: roundTrips, loop: toolLoop, session: bigSession, bash };
+  const taken = (all, rounds) => Object.entries(all).map(([name, run]) => [name, { run, rounds }]);
+  return Object.fromEntries([...taken(several, quick ? 1 : 5), ...taken(once, 1)]);
 }

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { measures } from "./measures.mjs";
+import { measures, median } from "./measures.mjs";
 import { plot } from "./plot.mjs";
 import { startServer } from "./server.mjs";
 
@@ -45,16 +45,21 @@ if (wanted.length === 0) throw new Error(`Nothing to measure; there are: ${Objec
 const server = await startServer();
 const results = Object.fromEntries(Object.keys(agents).map((name) => [name, {}]));
 const failures = [];
-for (const [measure, run] of wanted) {
-  for (const [name, command] of Object.entries(agents)) {
-    const context = { command, server, timeout: Number(values.limit) * 1000, scale: values.quick ? 0.1 : 1, runs: values.quick ? 3 : 9 };
-    try {
-      Object.assign(results[name], await run(context));
-    } catch (error) {
-      failures.push({ measure, name, error: error.message.slice(0, 200) });
+for (const [measure, { run, rounds }] of wanted) {
+  const seen = Object.fromEntries(Object.keys(agents).map((name) => [name, []]));
+  // Round by round and not agent by agent: the machine may be busier now than it was.
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, command] of Object.entries(agents)) {
+      const context = { command, server, timeout: Number(values.limit) * 1000, scale: values.quick ? 0.1 : 1, runs: values.quick ? 3 : 9 };
+      try {
+        seen[name].push(await run(context));
+      } catch (error) {
+        if (round === 0) failures.push({ measure, name, error: error.message.slice(0, 200) });
+      }
+      process.stderr.write(".");
     }
-    process.stderr.write(".");
   }
+  for (const [name, all] of Object.entries(seen)) Object.assign(results[name], medians(all));
 }
 server.close();
 addExponents(results);
@@ -63,6 +68,11 @@ save({ date: new Date().toISOString(), node: process.version, quick: values.quic
 if (values.plots) for (const [file, svg] of plot(results)) writeFileSync(join(values.plots, file), svg);
 // Connections of agents that were killed may linger.
 process.exit(0);
+
+/** The middle of several rounds, number by number. */
+function medians(rounds) {
+  return Object.fromEntries(Object.keys(rounds[0] ?? {}).map((label) => [label, median(rounds.map((numbers) => numbers[label]))]));
+}
 
 /** How cost grows with size: 1 is linear, 2 quadratic. */
 function addExponents(all) {
