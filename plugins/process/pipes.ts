@@ -6,9 +6,9 @@ const STDIN = 0;
 const STDOUT = 1;
 const CHUNK = 64 * 1024;
 
-/** How often input is looked for before the process goes to sleep; each look takes some microseconds. */
-const LOOKS = 16;
-/** How much input comes in the usual way before the first look, and at most between two that were in vain. */
+/** Rounds of the event loop that are made without sleeping; each takes some microseconds. */
+const ROUNDS = 60;
+/** How much input comes before that is tried for the first time, and at most between two times that were in vain. */
 const FIRST_WAIT = 8;
 const LONGEST_WAIT = 256;
 
@@ -35,11 +35,10 @@ export function takeInput(): Input {
     read(onBytes) {
       if (opened || !isPipe(STDIN)) return undefined;
       const buffer = Buffer.allocUnsafeSlow(CHUNK);
-      const take = (count: number) => onBytes(buffer.subarray(0, count));
-      const eager = new EagerInput(buffer, take, () => !socket.isPaused() && !socket.destroyed);
+      const wakefulness = new Wakefulness();
       const callback = (count: number) => {
-        take(count);
-        eager.taken();
+        onBytes(buffer.subarray(0, count));
+        wakefulness.taken();
         return true;
       };
       const options: SocketConstructorOpts & ConnectOpts = { fd: STDIN, readable: true, writable: false, onread: { buffer, callback } };
@@ -52,59 +51,35 @@ export function takeInput(): Input {
 }
 
 /**
- * Sleeping and waking up takes longer than answering a short command. A client that sends its next command as soon as the last one is
- * answered is looked out for a moment longer before the process sleeps. Where that is in vain it is done ever more seldom.
+ * Falling asleep and waking up takes longer than answering a short command. While a client sends its next command as soon as the last one
+ * is answered, the event loop goes round a few times more before the process sleeps. Where that is in vain it is done ever more seldom.
  */
-class EagerInput {
-  readonly #buffer: Buffer;
-  readonly #take: (count: number) => void;
-  readonly #mayRead: () => boolean;
-  readonly #readSync = fs.readSync;
-  #upcoming: NodeJS.Immediate | undefined;
+class Wakefulness {
+  #isAwake = false;
+  #left = 0;
   #wait = FIRST_WAIT;
   #nextWait = 1;
 
-  constructor(buffer: Buffer, take: (count: number) => void, mayRead: () => boolean) {
-    this.#buffer = buffer;
-    this.#take = take;
-    this.#mayRead = mayRead;
-  }
-
-  /** Input came in the usual way. */
+  /** Input has come. */
   taken(): void {
-    if (this.#wait > 0) this.#wait--;
-    else this.#lookSoon();
+    if (this.#isAwake) this.#nextWait = 1;
+    else if (this.#wait > 0) {
+      this.#wait--;
+      return;
+    } else setImmediate(this.#round);
+    this.#isAwake = true;
+    this.#left = ROUNDS;
   }
 
-  #lookSoon(): void {
-    this.#upcoming ??= setImmediate(this.#look);
-  }
-
-  /** After the answers have been written; everything else gets its turn between two looks that found something. */
-  readonly #look = (): void => {
-    this.#upcoming = undefined;
-    for (let left = LOOKS; left > 0 && this.#mayRead(); left--) {
-      const count = this.#read();
-      // At the end of input, which the socket is to find for itself.
-      if (count === 0) return;
-      if (count < 0) continue;
-      this.#nextWait = 1;
-      this.#take(count);
-      this.#lookSoon();
+  readonly #round = (): void => {
+    if (this.#left-- > 0) {
+      setImmediate(this.#round);
       return;
     }
+    this.#isAwake = false;
     this.#wait = this.#nextWait;
     this.#nextWait = Math.min(this.#nextWait * 2, LONGEST_WAIT);
   };
-
-  /** -1: nothing is there. */
-  #read(): number {
-    try {
-      return this.#readSync(STDIN, this.#buffer);
-    } catch {
-      return -1;
-    }
-  }
 }
 
 /** Writes that the pipe takes at once. To be made before `fs` is patched. */

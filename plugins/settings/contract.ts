@@ -50,6 +50,8 @@ export interface Settings {
 }
 
 export interface Trust {
+  /** grows with every decision, so that readers know what they made of the last one is old */
+  readonly version: number;
   /** Whether the project at the cwd (the current one) is trusted; decided at start and after a change of cwd. */
   isTrusted(cwd?: string): boolean;
   /** Whether the project has anything that needs trust. */

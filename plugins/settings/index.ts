@@ -49,7 +49,7 @@ class SettingsService implements Settings {
   #cwd: string | undefined;
   #files: { user?: SettingsFile; project?: SettingsFile } = {};
   readonly #answers = new Map<string, unknown>();
-  #answersWithProject = false;
+  #answersVersion: number | undefined;
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
@@ -116,9 +116,10 @@ class SettingsService implements Settings {
   // ------------------------------------------------------------ values
 
   get<T = unknown>(key: string): T | undefined {
-    const withProject = this.#projectCounts();
-    if (withProject !== this.#answersWithProject) this.#answers.clear();
-    this.#answersWithProject = withProject;
+    // Whether the project counts is a question of trust.
+    const version = this.#kernel.tryService("trust")?.version;
+    if (version !== this.#answersVersion) this.#answers.clear();
+    this.#answersVersion = version;
     let answer = this.#answers.get(key);
     if (answer === undefined && !this.#answers.has(key)) {
       answer = this.#resolve(key);

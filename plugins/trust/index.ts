@@ -35,6 +35,7 @@ class TrustService implements Trust {
   /** whether a project needs trust, for those who ask before it is decided */
   readonly #undecided = new Map<string, boolean>();
   readonly #deciding = new Map<string, Promise<boolean>>();
+  version = 0;
 
   constructor(kernel: PluginKernel) {
     this.#kernel = kernel;
@@ -44,6 +45,7 @@ class TrustService implements Trust {
   forget(): void {
     this.#answers.clear();
     this.#undecided.clear();
+    this.version++;
   }
 
   isTrusted(cwd: string = this.#settings.cwd()): boolean {
@@ -69,7 +71,7 @@ class TrustService implements Trust {
 
   async remember(cwd: string, trusted: boolean): Promise<void> {
     await rememberTrust(this.#file, cwd, trusted);
-    this.#answers.set(cwd, trusted);
+    this.#answer(cwd, trusted);
   }
 
   // ------------------------------------------------------------ inside
@@ -84,9 +86,14 @@ class TrustService implements Trust {
 
   async #decide(cwd: string): Promise<boolean> {
     const answer = this.#fromCommandLine() ?? (!this.needsTrust(cwd) || ((await this.#fromHandlers(cwd)) ?? this.#remembered(cwd) ?? this.#fromSettings()));
-    this.#answers.set(cwd, answer);
+    this.#answer(cwd, answer);
     this.#undecided.delete(cwd);
     return answer;
+  }
+
+  #answer(cwd: string, trusted: boolean): void {
+    this.#answers.set(cwd, trusted);
+    this.version++;
   }
 
   #beforeDecision(cwd: string): boolean {

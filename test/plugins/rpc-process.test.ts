@@ -128,6 +128,19 @@ describe("framing", () => {
   });
 });
 
+describe.skipIf(process.platform !== "linux")("waiting", () => {
+  test("an agent that was asked in quick succession sleeps when nothing more comes", async () => {
+    const rpc = startRpc({ args: ["--no-session"] });
+    const cpuMs = () => Number(readFileSync(`/proc/${rpc.child.pid}/schedstat`, "utf8").split(" ", 1)[0]) / 1e6;
+    for (let count = 0; count < 300; count++) await rpc.call("get_state");
+    // What a start leaves for later is done by then.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const before = { cpu: cpuMs(), time: performance.now() };
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect((cpuMs() - before.cpu) / (performance.now() - before.time)).toBeLessThan(0.3);
+  });
+});
+
 describe("ending", () => {
   test("an abort_bash in the same breath as a bash ends the command", async () => {
     const rpc = startRpc({ script: { responses: [] } });
