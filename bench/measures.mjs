@@ -218,7 +218,7 @@ async function extensions(context) {
         results[`${count} extensions, cold: wall to the first answer, ms`] = (await startOnce(context, places)).wall;
       } else await startOnce(context, places);
       const warm = [];
-      for (let run = 0; run < Math.max(3, context.runs >> 1); run++) warm.push(await startOnce(context, places));
+      for (let run = 0; run < context.runs; run++) warm.push(await startOnce(context, places));
       results[`${count} extensions, warm: wall to the first answer, ms`] = median(warm.map(({ wall }) => wall));
       results[`${count} extensions, warm: CPU to the first answer, ms`] = median(warm.map(({ cpu }) => cpu));
     } finally {
@@ -278,10 +278,9 @@ export function measures(quick) {
     ...Object.fromEntries([...streams, ...argumentStreams]),
     slow: slowReader,
     prompts: manyPrompts,
-    extensions,
     reload,
   };
-  const several = { start: coldStart, idle, trips: roundTrips, loop: toolLoop, session: bigSession, bash };
+  const several = { start: coldStart, idle, trips: roundTrips, loop: toolLoop, session: bigSession, extensions, bash };
   const taken = (all, rounds) => Object.entries(all).map(([name, run]) => [name, { run, rounds }]);
   return Object.fromEntries([...taken(several, quick ? 1 : 5), ...taken(once, 1)]);
 }
