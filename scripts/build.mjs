@@ -19,6 +19,10 @@ const require = createRequire(import.meta.url);
 /** Packages that only special commands need and that stay outside. */
 const external = ["esbuild", "typescript", "fsevents", "postject", "@silvia-odwyer/photon-node"];
 
+/** An import of a module, and of a package in CommonJS, which esbuild makes a function of. */
+const imports = [/(?:__toESM\()?require\("[^"]+"\)\)?/, /\(0,import_\w+\.__toESM\)\((?:require_\w+|\(0,import_\w+\.require_\w+\))\(\)(?:,1)?\)/];
+const importing = new RegExp(`\\bvar (import_\\w+)=(${imports.map(({ source }) => source).join("|")});`, "g");
+
 // The output directory is replaced whole, so it must be one of ours.
 if (existsSync(out) && !existsSync(join(out, "pi.cjs"))) throw new Error(`${out} exists and is not a build of this program; it is left alone.`);
 mkdirSync(dirname(out), { recursive: true });
@@ -124,7 +128,7 @@ async function toCommonJs(text, path, names) {
 /** Makes `var import_x=require("x")` wait until x is used. */
 function lazily(code) {
   const names = [];
-  const waiting = code.replace(/\bvar (import_\w+)=((?:__toESM\()?require\("[^"]+"\)\)?);/g, (_, name, load) => {
+  const waiting = code.replace(importing, (_, name, load) => {
     names.push(name);
     return `var ${name}$=__lazy(()=>${load});`;
   });

@@ -33,7 +33,8 @@ interface OwnModule {
 type Body = (...args: unknown[]) => unknown;
 
 const parameters = "exports, require, module, __filename, __dirname, jitiImport, jitiESMResolve, importMeta";
-const specifiers = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(["'])([^"'\n]+)\1/g;
+/** In a file as it was written, and in what becomes of it. */
+const specifiers = /(?:\bfrom\s*|\b(?:import|jitiImport)\s*\(?\s*|\brequire\s*\(\s*)(["'])([^"'\n]+)\1/g;
 /** Names may be made at run time where one of these words stands. */
 const resolving = /\brequire\b|\bresolve\b|\bimport\s*\(|\bmodule\b|\beval\b|\bFunction\b/;
 const builtins = new Set(builtinModules);
@@ -134,13 +135,15 @@ export class Evaluation {
     // A cycle gets what is there so far, as in CommonJS.
     if (known) return known.exports;
     const text = this.#read(file);
-    await this.#prepare(text);
+    const isJson = extname(file) === ".json";
+    const code = isJson ? "" : this.#compiled(file, text, true);
+    if (!isJson) await this.#prepare(text, code);
     const raced = this.#modules.get(file);
     if (raced) return (await this.#pending.get(file)) ?? raced.exports;
     const module = this.#begin(file);
-    if (extname(file) === ".json") return this.#finish(module, JSON.parse(text));
+    if (isJson) return this.#finish(module, JSON.parse(text));
     const running = (async () => {
-      await this.#body(file, text, true).apply(module.exports, this.#arguments(module));
+      await bodyOf(file, code, true).apply(module.exports, this.#arguments(module));
       return this.#finish(module, module.exports);
     })();
     this.#pending.set(file, running);
@@ -150,11 +153,12 @@ export class Evaluation {
     });
   }
 
-  /** Makes ready what a file may ask for without waiting. */
-  async #prepare(text: string): Promise<void> {
+  /** Makes ready what a file may ask for without waiting; what it imports only types from is not in its code any more. */
+  async #prepare(text: string, code: string): Promise<void> {
     const { modules, loadJiti } = this.#options;
-    const names = [...specifiersOf(text)];
-    if (resolving.test(text) || names.some((name) => !modules.serves(name) && !isBuiltin(name))) this.#createJiti ??= await loadJiti();
+    const mayResolve = resolving.test(text);
+    const names = [...specifiersOf(mayResolve ? text : code)];
+    if (mayResolve || names.some((name) => !modules.serves(name) && !isBuiltin(name))) this.#createJiti ??= await loadJiti();
     await Promise.all(names.filter((name) => modules.serves(name)).map((name) => modules.prepare(name)));
   }
 
@@ -166,7 +170,7 @@ export class Evaluation {
     const module = this.#begin(file);
     try {
       if (extname(file) === ".json") return this.#finish(module, JSON.parse(text));
-      this.#body(file, text, false).apply(module.exports, this.#arguments(module));
+      bodyOf(file, this.#compiled(file, text, false), false).apply(module.exports, this.#arguments(module));
     } catch (error) {
       this.#modules.delete(file);
       throw error;
@@ -192,8 +196,8 @@ export class Evaluation {
     return exports;
   }
 
-  /** The file as a function. CommonJS goes through the same compiler, so that `import()` in it works too. */
-  #body(file: string, source: string, isAsync: boolean): Body {
+  /** CommonJS goes through the same compiler, so that `import()` in it works too. */
+  #compiled(file: string, source: string, isAsync: boolean): string {
     const { code, error } = this.#options.transform({
       source: source.startsWith("#!") ? `//${source}` : source,
       filename: file,
@@ -204,14 +208,7 @@ export class Evaluation {
       babel: {},
     });
     if (error) throw parseError(error, file);
-    const wrap = (body: string) => `(${isAsync ? "async " : ""}function (${parameters}) { ${body}\n})`;
-    try {
-      return runInThisContext(wrap(code), { filename: file }) as Body;
-    } catch (failure) {
-      // The compiler overlooks `import.meta` behind a cast.
-      if (!code.includes("import.meta")) throw failure;
-      return runInThisContext(wrap(code.replace(/\bimport\.meta\b/g, "importMeta")), { filename: file }) as Body;
-    }
+    return code;
   }
 
   #arguments(module: OwnModule): unknown[] {
@@ -223,10 +220,29 @@ export class Evaluation {
       extensions: {},
     });
     module.require = require;
-    const url = pathToFileURL(file).href;
     const esmResolve = (specifier: string) => String(this.#resolver(file).esmResolve(specifier));
-    const importMeta = { url, filename: file, dirname: dirname(file), resolve: esmResolve };
+    const importMeta = {
+      // Made when it is asked for: it takes longer than all the rest, and few files do.
+      get url() {
+        return pathToFileURL(file).href;
+      },
+      filename: file,
+      dirname: dirname(file),
+      resolve: esmResolve,
+    };
     return [module.exports, require, module, file, dirname(file), (specifier: string) => this.#import(file, String(specifier)), esmResolve, importMeta];
+  }
+}
+
+/** The code as a function. */
+function bodyOf(file: string, code: string, isAsync: boolean): Body {
+  const wrap = (body: string) => `(${isAsync ? "async " : ""}function (${parameters}) { ${body}\n})`;
+  try {
+    return runInThisContext(wrap(code), { filename: file }) as Body;
+  } catch (failure) {
+    // The compiler overlooks `import.meta` behind a cast.
+    if (!code.includes("import.meta")) throw failure;
+    return runInThisContext(wrap(code.replace(/\bimport\.meta\b/g, "importMeta")), { filename: file }) as Body;
   }
 }
 

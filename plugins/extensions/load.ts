@@ -1,5 +1,5 @@
 /** Reads extension modules: fresh on every load, with the API's package names served by us, and failures that say where. */
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { messageOf } from "../../core/index.ts";
 import type { Transform } from "../shared/compiler.ts";
@@ -41,10 +41,7 @@ export class ModuleReader {
   async read(entry: string): Promise<EvaluatedModule> {
     fillIn();
     const files: OwnFiles = new Map([[entry, undefined]]);
-    const missing = await stat(entry).then(
-      (found) => (found.isFile() ? undefined : `Extension path is not a file: ${entry}`),
-      (error) => (error.code === "ENOENT" ? `Extension path does not exist: ${entry}` : `Cannot read ${entry}: ${messageOf(error)}`),
-    );
+    const missing = whatIsMissing(entry);
     if (missing) throw new LoadError(missing, files);
     const evaluation = new Evaluation({
       entry,
@@ -61,6 +58,16 @@ export class ModuleReader {
     } catch (error) {
       throw new LoadError(located(error, files), files, error);
     }
+  }
+}
+
+function whatIsMissing(entry: string): string | undefined {
+  try {
+    const found = statSync(entry, { throwIfNoEntry: false });
+    if (!found) return `Extension path does not exist: ${entry}`;
+    return found.isFile() ? undefined : `Extension path is not a file: ${entry}`;
+  } catch (error) {
+    return `Cannot read ${entry}: ${messageOf(error)}`;
   }
 }
 
