@@ -44,12 +44,17 @@ interface Counts {
 }
 
 /** A program that counts; \`counts\` reads what it has counted so far. */
-function startCounting(script?: unknown, env: Record<string, string> = {}) {
+function startCounting(script?: unknown, env: Record<string, string> = {}, places: Parameters<typeof startRpc>[0] = {}) {
   const directory = tempDir();
   const preload = join(directory, "counting.cjs");
   const file = join(directory, "counts.json");
   writeFileSync(preload, counting);
-  const options = { args: ["--no-session"], ...(script !== undefined && { script }), env: { NODE_OPTIONS: `--require ${preload}`, COUNTS: file, ...env } };
+  const options = {
+    ...places,
+    args: ["--no-session"],
+    ...(script !== undefined && { script }),
+    env: { NODE_OPTIONS: `--require ${preload}`, COUNTS: file, ...env },
+  };
   return { rpc: startRpc(options), counts: (): Counts => JSON.parse(readFileSync(file, "utf8")) };
 }
 
@@ -64,6 +69,23 @@ test("the first answer needs one script, few files and few of Node's modules", a
   for (const heavy of ["crypto", "http", "https", "readline", "worker_threads", "zlib", "tls", "child_process", "fs/promises", "async_hooks"])
     expect(builtins).not.toContain(heavy);
   expect(builtins.length, builtins.join("\n")).toBeLessThanOrEqual(32);
+});
+
+test("a warm extension that uses the API's types needs what runs extensions and nothing else", async () => {
+  const extension = `import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";
+    export default (pi: ExtensionAPI) => pi.registerCommand("hello", { description: "Says hello", handler: async () => {} });`;
+  const home = tempDir();
+  const start = async () => {
+    const { rpc, counts } = startCounting(undefined, {}, { home, agentFiles: { "extensions/hello.ts": extension } });
+    const { data } = await rpc.call("get_commands");
+    expect(data.commands).toMatchObject([{ name: "hello" }]);
+    await rpc.stop();
+    return counts().scripts.map(({ file }) => file.split("/").at(-1));
+  };
+  await start();
+  const warm = await start();
+  expect(warm.length, warm.join("\n")).toBeLessThanOrEqual(6);
+  expect(warm.join("\n")).not.toMatch(/pi-coding-agent|jiti|babel/);
 });
 
 const words = (count: number) => ({ responses: [{ text: Array.from({ length: count }, () => "lorem ") }] });
