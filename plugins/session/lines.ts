@@ -1,7 +1,7 @@
 /** Reading JSON lines piece by piece: a file is never held whole, and a line is copied once. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
-const CHUNK_BYTES = 1 << 20;
+const CHUNK_BYTES = 1 << 18;
 const LF = 0x0a;
 
 export interface RawLine {
@@ -21,14 +21,15 @@ export function* readLines(path: string, chunkBytes = CHUNK_BYTES): Generator<Ra
     let number = 0;
     for (let size = readSync(fd, chunk); size > 0; size = readSync(fd, chunk)) {
       const read = chunk.subarray(0, size);
-      let start = 0;
-      for (let end = read.indexOf(LF); end >= 0; end = read.indexOf(LF, start)) {
-        const text = begun.length > 0 ? joined(begun, read.subarray(start, end)) : read.toString("utf8", start, end);
+      const last = read.lastIndexOf(LF);
+      if (last >= 0) {
+        const first = begun.length > 0 ? read.indexOf(LF) : -1;
+        if (first >= 0) yield { number: number++, text: joined(begun, read.subarray(0, first)), isTerminated: true };
         begun = [];
-        yield { number: number++, text, isTerminated: true };
-        start = end + 1;
+        // Decoded together: that costs less than line by line, and leaves less behind.
+        if (first < last) for (const text of read.toString("utf8", first + 1, last).split("\n")) yield { number: number++, text, isTerminated: true };
       }
-      if (start < size) begun.push(Buffer.from(read.subarray(start)));
+      if (last + 1 < size) begun.push(Buffer.from(read.subarray(last + 1)));
     }
     if (begun.length > 0) yield { number, text: joined(begun), isTerminated: false };
   } finally {

@@ -36,19 +36,23 @@ export function loadSession(path: string): LoadedSession {
   let skipped = 0;
   let isTorn = false;
   let lacksNewline = false;
-  for (const { number, text, isTerminated } of readable(path)) {
-    lacksNewline = !isTerminated;
-    if (isBlank(text)) continue;
-    if (!header) {
-      header = parseHeader(text, path);
-      continue;
+  try {
+    for (const { number, text, isTerminated } of readLines(path)) {
+      lacksNewline = !isTerminated;
+      if (isBlank(text)) continue;
+      if (!header) {
+        header = parseHeader(text, path);
+        continue;
+      }
+      const value = parseObject(text);
+      if (value && isEntry(value, header)) lines.push({ number, value });
+      else {
+        skipped++;
+        isTorn = !isTerminated;
+      }
     }
-    const value = parseObject(text);
-    if (value && isEntry(value, header)) lines.push({ number, value });
-    else {
-      skipped++;
-      isTorn = !isTerminated;
-    }
+  } catch (error) {
+    throw error instanceof SessionFileError ? error : cannotBeRead(error);
   }
   const isMigrated = header !== undefined && versionOf(header) < SESSION_VERSION;
   const result = header && isMigrated ? migrate(header, lines) : { header, entries: lines.map(({ value }) => value as unknown as SessionEntry) };
@@ -79,22 +83,13 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-function* readable(path: string): Generator<{ number: number; text: string; isTerminated: boolean }> {
-  try {
-    yield* readLines(path);
-  } catch (error) {
-    if (error instanceof SessionFileError) throw error;
-    throw cannotBeRead(error);
-  }
-}
-
 function cannotBeRead(error: unknown): SessionFileError {
   return new SessionFileError(`Session file cannot be read: ${messageOf(error)}`, { cause: error });
 }
 
 /** White space and byte order marks. */
 function isBlank(text: string): boolean {
-  return text.trim() === "";
+  return !text.startsWith("{") && text.trim() === "";
 }
 
 function parseHeader(text: string, path: string): SessionHeader {

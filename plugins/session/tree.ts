@@ -24,6 +24,8 @@ export class SessionTree {
   readonly #labels = new Map<string, Label>();
   #leaf: SessionEntry | undefined;
   #name: string | undefined;
+  /** root to leaf, until either changes */
+  #branch: SessionEntry[] | undefined;
   #context: Context | undefined;
 
   constructor(header: SessionHeader, entries: Iterable<SessionEntry> = []) {
@@ -45,6 +47,7 @@ export class SessionTree {
   /** Takes an entry as it is; it becomes the leaf. */
   add(entry: SessionEntry): void {
     this.#extendContext(entry);
+    this.#branch = undefined;
     this.#entries.push(entry);
     this.#byId.set(entry.id, entry);
     this.#leaf = entry;
@@ -58,6 +61,7 @@ export class SessionTree {
     if (id !== null && !entry) throw new Error(`Entry not found: ${id}`);
     if (entry === this.#leaf) return;
     this.#leaf = entry;
+    this.#branch = undefined;
     this.#context = undefined;
   }
 
@@ -82,8 +86,10 @@ export class SessionTree {
 
   /** Root to leaf, or to `fromId`. */
   branch(fromId?: string): SessionEntry[] {
-    const leaf = fromId === undefined ? this.#leaf : this.#byId.get(fromId);
-    return pathTo(leaf, (id) => this.#byId.get(id));
+    if (fromId !== undefined) return pathTo(this.#byId.get(fromId), this.#byId);
+    // Asked for by several at every start, and long in a long session.
+    this.#branch ??= pathTo(this.#leaf, this.#byId);
+    return this.#branch.slice();
   }
 
   /** The active branch from its end, without building it. */

@@ -82,15 +82,15 @@ function edited(message: AgentMessage, replacement: Replacement): AgentMessage |
 export function branchOf(entries: readonly SessionEntry[], leafId?: string | null): SessionEntry[] {
   if (leafId === null) return [];
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
-  return pathTo(leafId === undefined ? entries.at(-1) : byId.get(leafId), (id) => byId.get(id));
+  return pathTo(leafId === undefined ? entries.at(-1) : byId.get(leafId), byId);
 }
 
 /** From an entry up to its root, reversed. A cycle, which only a damaged file has, ends the walk. */
-export function pathTo(leaf: SessionEntry | undefined, find: (id: string) => SessionEntry | undefined): SessionEntry[] {
+export function pathTo(leaf: SessionEntry | undefined, byId: ReadonlyMap<string, SessionEntry>): SessionEntry[] {
   const path: SessionEntry[] = [];
-  const seen = new Set<SessionEntry>();
-  for (let entry = leaf; entry && !seen.has(entry); entry = entry.parentId === null ? undefined : find(entry.parentId)) {
-    seen.add(entry);
+  for (let entry = leaf; entry; entry = entry.parentId === null ? undefined : byId.get(entry.parentId)) {
+    // Longer than all there is: it goes in a circle, of which each counts once.
+    if (path.length > byId.size) return [...new Set(path)].reverse();
     path.push(entry);
   }
   return path.reverse();
