@@ -53,7 +53,7 @@ export class Bus {
   }
 
   /** Runs `work` once everything emitted before has been delivered. Replies use it, so they share the events' order. */
-  enqueue(work: () => void): void {
+  readonly enqueue = (work: () => void): void => {
     if (this.#busy) {
       this.#waiting.push(work);
       return;
@@ -61,8 +61,9 @@ export class Bus {
     this.#busy = true;
     this.#do(work);
     // What it caused was emitted in the meantime.
-    this.#pump();
-  }
+    if (this.#waiting.length > 0) this.#pump();
+    else this.#busy = false;
+  };
 
   /** Resolves when all that was emitted before has been delivered; undefined if it has been already. */
   flush(): Promise<void> | undefined {
@@ -114,10 +115,8 @@ export class Bus {
         return;
       }
     }
-    if (this.#next > 0) {
-      this.#waiting = [];
-      this.#next = 0;
-    }
+    this.#waiting = [];
+    this.#next = 0;
     this.#busy = false;
   }
 

@@ -136,7 +136,7 @@ export class Kernel {
   }
 
   /** Runs a command. One that needs no promise makes none: its answer is there at once, its failure is thrown. */
-  invoke(command: Command, params: unknown, given: Partial<Call> = {}): Executed | Promise<Executed> {
+  readonly invoke = (command: Command, params: unknown, given: Partial<Call> = {}): Executed | Promise<Executed> => {
     let schema = this.#schemas.get(command);
     if (!schema) {
       schema = command.params();
@@ -155,13 +155,13 @@ export class Kernel {
     const data = command.run(checked, call);
     if (isThenable(data)) return Promise.resolve(data).then((settled) => executed.with(settled));
     return executed.with(data);
-  }
+  };
 
-  describe(): State {
+  readonly describe = (): State => {
     const state: State = {};
     this.hooks.describe.call(state);
     return state;
-  }
+  };
 
   // ------------------------------------------------------------ messages
 
@@ -232,7 +232,7 @@ export class Kernel {
     return service;
   }
 
-  /** Handed on to plugins as it is: it is asked for with everything. */
+  /** Like all functions here that are fields, handed on to plugins as it is: it is asked for with everything. */
   readonly tryService = <K extends keyof Services>(name: K): Services[K] | undefined => {
     return this.#services.collect().get(name)?.service as Services[K] | undefined;
   };

@@ -90,22 +90,13 @@ const members: Members = {
     ({ kernel }) =>
     (command, params, call) =>
       kernel.execute(command, params, call),
-  invoke:
-    ({ kernel }) =>
-    (command, params, call) =>
-      kernel.invoke(command, params, call),
-  describe:
-    ({ kernel }) =>
-    () =>
-      kernel.describe(),
+  invoke: ({ kernel }) => kernel.invoke,
+  describe: ({ kernel }) => kernel.describe,
   emit:
     ({ kernel }) =>
     (event) =>
       kernel.emit(event),
-  enqueue:
-    ({ kernel }) =>
-    (work) =>
-      kernel.bus.enqueue(work),
+  enqueue: ({ kernel }) => kernel.bus.enqueue,
   flush:
     ({ kernel }) =>
     () =>
