@@ -112,13 +112,17 @@ export class OutputTail {
     return held.toString("utf8", from);
   }
 
-  /** Keeps a little more than can be shown, so that the cut falls on our side. */
+  /** Keeps a little more than can be shown, so that the cut falls on our side. Whole chunks go, so that nothing is copied. */
   #forget(): void {
     const enough = this.#maxBytes + 8;
-    if (this.#held <= enough * 2) return;
-    const all = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : (this.#chunks[0] as Buffer);
-    // Copied: a slice would keep the whole chunk alive.
-    this.#chunks = [Buffer.from(all.subarray(all.length - enough))];
+    for (let [first] = this.#chunks; first && this.#held - first.length >= enough; [first] = this.#chunks) {
+      this.#chunks.shift();
+      this.#held -= first.length;
+    }
+    const [first] = this.#chunks;
+    if (!first || this.#held <= enough * 4) return;
+    // One that is much too long. Copied: a slice would keep all of it alive.
+    this.#chunks[0] = Buffer.from(first.subarray(this.#held - enough));
     this.#held = enough;
   }
 
@@ -140,9 +144,11 @@ export class OutputTail {
     try {
       const file = await (this.#file as Promise<FileHandle>);
       while (this.#unwritten.length > 0) {
-        const bytes = Buffer.concat(this.#unwritten.splice(0));
-        await file.appendFile(bytes);
-        this.#unwrittenBytes -= bytes.length;
+        const chunks = this.#unwritten.splice(0);
+        const size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+        const { bytesWritten } = await file.writev(chunks);
+        if (bytesWritten < size) await file.appendFile(Buffer.concat(chunks).subarray(bytesWritten));
+        this.#unwrittenBytes -= size;
       }
     } catch {
       this.#isLost = true;
