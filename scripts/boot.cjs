@@ -137,11 +137,8 @@ function saveCaches() {
     if (!isOurs(cacheDir)) return;
     for (const [file, script] of unsaved) {
       const temporary = `${file}.${process.pid}`;
-      fs.writeFileSync(
-        temporary,
-        withUsualFlags(() => script.createCachedData()),
-        { mode: 0o600 },
-      );
+      const data = withUsualFlags(() => script.createCachedData());
+      fs.writeFileSync(temporary, data, { mode: 0o600 });
       fs.renameSync(temporary, file);
     }
   } catch {}
