@@ -42,7 +42,7 @@ function draw(title, series) {
     (size) => `<text x="${x(size).toFixed(1)}" y="${height - 20}" text-anchor="middle">${size.toLocaleString("en")}</text>`,
   );
   const ticks = [1, 10, 100, 1000, 10_000, 100_000]
-    .filter((tick) => tick >= Math.min(...all.map(([, cpu]) => cpu)) / 3 && tick <= Math.max(...all.map(([, cpu]) => cpu)) * 1.2)
+    .filter((tick) => tick >= Math.min(...all.map(([, cpu]) => cpu)) && tick <= Math.max(...all.map(([, cpu]) => cpu)))
     .map(
       (tick) =>
         `<path d="M${left} ${y(tick).toFixed(1)}H${width - 110}" stroke="#ddd"/><text x="${left - 6}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end">${tick.toLocaleString("en")}</text>`,
