@@ -29,16 +29,12 @@ function idOf(id: unknown): string | number | undefined {
   return typeof id === "string" || (typeof id === "number" && Number.isFinite(id)) ? id : undefined;
 }
 
+/** In the order of the wire, where undefined is left out. */
 function response(reply: Reply, call: RpcCall | undefined): object {
-  // Field by field, in the order of the wire: this is made for every command.
-  const record: Record<string, unknown> = {};
-  if (call?.id !== undefined) record.id = call.id;
-  record.type = "response";
-  record.command = call?.command ?? "parse";
-  record.success = reply.success;
-  if (!reply.success) record.error = reply.error;
-  else if (reply.data !== undefined) record.data = reply.data;
-  return record;
+  const id = call?.id;
+  const command = call?.command ?? "parse";
+  if (!reply.success) return { id, type: "response", command, success: false, error: reply.error };
+  return { id, type: "response", command, success: true, data: reply.data };
 }
 
 /** The extension that a fault belongs to: its file or `command:<name>`. Faults of our own parts go to stderr only. */

@@ -55,7 +55,7 @@ class Retrier implements Retry {
   }
 
   enabled(): boolean {
-    return this.#enabled ?? this.#setting("enabled", true);
+    return this.#enabled ?? this.#kernel.tryService("settings")?.get<boolean>("retry.enabled") ?? true;
   }
 
   setEnabled(enabled: boolean): void {
