@@ -153,7 +153,12 @@ const toolLoop = (context) =>
       costs.push((agent.cpu() - before) / count);
       await agent.settled();
     }
-    return { [`tool loop of ${turns[1]} turns: CPU per turn, ms`]: costs[1], "tool loop: later turns against earlier": costs[1] / costs[0] };
+    const growth = costs[1] / costs[0];
+    return {
+      [`tool loop of ${turns[1]} turns: CPU per turn, ms`]: costs[1],
+      "tool loop: later turns against earlier": growth,
+      "tool loop: growth exponent of CPU": 1 + Math.log(growth) / Math.log(turns[1] / turns[0]),
+    };
   });
 
 /** Many prompts, and a new conversation after every twenty: what stays is what leaks. */
