@@ -138,7 +138,8 @@ async function expectCachesToStay(home: string) {
   };
   const before = await use();
   expect(before.length).toBeGreaterThan(2);
-  expect((await use()).sort()).toEqual(before.sort());
+  // More may be read the next time; what is there is not written again.
+  expect(await use()).toEqual(expect.arrayContaining(before));
 }
 
 test("two programs may start at once with no cache, and a cache that cannot be used does no harm", async () => {
