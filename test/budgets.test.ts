@@ -1,12 +1,13 @@
 /** Budgets without clocks: what a start reads and loads, and what a delta costs. They fail when somebody adds work to what everybody pays. */
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Kernel } from "../core/index.ts";
 import { tapsOf } from "../core/taps.ts";
 import pi from "../src/distributions/pi.ts";
-import { preparePlaces, RpcProcess, startRpc, tempDir } from "./helpers/pi.ts";
+import { preparePlaces, programPath, RpcProcess, startRpc, tempDir } from "./helpers/pi.ts";
 
 /** Runs before the program: counts what it reads from disk and what it writes to stdout. */
 const counting = `
@@ -141,6 +142,33 @@ async function expectCachesToStay(home: string) {
   // More may be read the next time; what is there is not written again.
   expect(await use()).toEqual(expect.arrayContaining(before));
 }
+
+test("nothing is written where the program is installed; caches are private", async () => {
+  const install = join(tempDir(), "install");
+  cpSync(dirname(programPath), install, { recursive: true, preserveTimestamps: true, filter: (path) => !path.endsWith("/types") });
+  const everything = (root: string) => readdirSync(root, { recursive: true, encoding: "utf8" }).map((name) => ({ name, ...statSync(join(root, name)) }));
+  const found = () => everything(install).map(({ name, ino, mtimeMs, size }) => ({ name, ino, mtimeMs, size }));
+  for (const { name, mode } of everything(install)) chmodSync(join(install, name), mode & 0o555);
+  chmodSync(install, 0o555);
+  const before = found();
+  const home = tempDir();
+  for (let start = 0; start < 2; start++) {
+    const { status, stdout } = spawnSync(process.execPath, [join(install, "pi.cjs"), "--mode", "rpc", "--no-session"], {
+      cwd: tempDir(),
+      env: { PATH: process.env.PATH, HOME: home },
+      input: '{"id":1,"type":"get_state"}\n',
+      encoding: "utf8",
+    });
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout.split("\n")[0] as string)).toMatchObject({ id: 1, success: true });
+  }
+  expect(found()).toEqual(before);
+  const caches = everything(join(home, ".cache/pi-kernel"));
+  expect(caches.length).toBeGreaterThan(1);
+  expect(caches.filter(({ mode }) => (mode & 0o077) !== 0)).toEqual([]);
+  // So that it can be removed.
+  for (const path of ["", "chunks", "lib", "lib/chunks", "lib/distributions"]) chmodSync(join(install, path), 0o755);
+});
 
 test("two programs may start at once with no cache, and a cache that cannot be used does no harm", async () => {
   const home = tempDir();
