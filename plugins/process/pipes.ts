@@ -82,13 +82,13 @@ class Wakefulness {
   };
 }
 
-/** Writes that the pipe takes at once. To be made before `fs` is patched. */
-export function directOutput(stdout: NodeJS.WriteStream): (bytes: Buffer) => number {
+/** Writes that the pipe takes at once; nothing where stdout is something else. To be made before `fs` is patched. */
+export function directOutput(stdout: NodeJS.WriteStream): ((bytes: Buffer) => number) | undefined {
+  if (!isPipe(STDOUT)) return undefined;
   const { writeSync } = fs;
-  const isDirect = isPipe(STDOUT);
   return (bytes) => {
     // What the stream holds comes first.
-    if (!isDirect || stdout.writableLength > 0 || stdout.destroyed) return 0;
+    if (stdout.writableLength > 0 || stdout.destroyed) return 0;
     try {
       return writeSync(STDOUT, bytes);
     } catch {

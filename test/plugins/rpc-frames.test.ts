@@ -7,6 +7,7 @@ import { RecordSplitter } from "../../plugins/shared/frames/jsonl.ts";
 import { growingFrame, recordFrame, replaceableFrame, toJson } from "../../plugins/shared/frames/serialize.ts";
 import { MessageUpdates } from "../../plugins/shared/frames/updates.ts";
 import { FrameWriter } from "../../plugins/shared/frames/writer.ts";
+import { generator } from "../helpers/random.ts";
 
 describe("reading records", () => {
   function read(chunks: Buffer[], limit?: number): string[] {
@@ -67,7 +68,7 @@ describe("JSON", () => {
 
 /** A stream that takes bytes only when it is told to. */
 class Pipe extends Writable {
-  written = "";
+  readonly #taken: Buffer[] = [];
   writes = 0;
   isOpen = true;
   #waiting: (() => void) | undefined;
@@ -75,7 +76,7 @@ class Pipe extends Writable {
   override _write(chunk: Buffer, _: string, done: (error?: Error) => void): void {
     this.writes++;
     const take = () => {
-      this.written += chunk.toString();
+      this.take(chunk);
       done();
     };
     if (this.isOpen) take();
@@ -88,8 +89,17 @@ class Pipe extends Writable {
     this.#waiting = undefined;
   }
 
+  /** Copied: the writer may use its memory again. */
+  take(bytes: Buffer): void {
+    this.#taken.push(Buffer.from(bytes));
+  }
+
+  text(): string {
+    return Buffer.concat(this.#taken).toString();
+  }
+
   get lines(): any[] {
-    return this.written
+    return this.text()
       .split("\n")
       .filter(Boolean)
       .map((line) => JSON.parse(line));
@@ -147,6 +157,81 @@ describe("writing", () => {
     await writer.flush();
     expect(writer.ready()).toBeUndefined();
     expect(pipe.lines).toHaveLength(9);
+  });
+
+  test("lines that wait are kept together, whole and in order, however little the pipe takes at a time", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = generator(seed);
+      const pipe = new Pipe();
+      const writer = new FrameWriter();
+      let direct = 0;
+      const writeBytes = (bytes: Buffer) => {
+        const taken = random() < 0.3 ? 0 : random() < 0.5 ? bytes.length : Math.floor(random() * bytes.length);
+        if (pipe.writableLength > 0) return 0;
+        pipe.take(bytes.subarray(0, taken));
+        direct++;
+        return taken;
+      };
+      writer.attach({ stdout: pipe, writeBytes });
+      const expected: object[] = [];
+      const words = ["plain ", "ä", "😀", "\u2028", "\u2029", '"'];
+      for (let turn = 0; turn < 12; turn++) {
+        if (random() < 0.3) pipe.isOpen = !pipe.isOpen;
+        const isHeld = random() < 0.7;
+        if (isHeld) writer.hold();
+        for (let n = Math.floor(random() * 60); n > 0; n--) {
+          const record = { turn, n, text: (words[Math.floor(random() * words.length)] as string).repeat(1 + Math.floor(random() * 3000)) };
+          expected.push(record);
+          writer.write(random() < 0.1 ? replaceableFrame(record, `${turn} ${n}`) : recordFrame(record));
+        }
+        if (isHeld) writer.release();
+        if (random() < 0.5) await tick();
+        if (pipe.isOpen) pipe.open();
+      }
+      pipe.open();
+      await writer.flush();
+      expect(pipe.lines, `seed ${seed}`).toEqual(expected);
+      expect(pipe.text()).not.toMatch(/[\u2028\u2029]/);
+      expect(writer.waitingBytes).toBe(0);
+      expect(direct).toBeGreaterThan(0);
+    }
+  });
+
+  test("while commands are answered, answers leave as the pipe takes them and the stream is not asked", async () => {
+    const pipe = new Pipe();
+    const writer = new FrameWriter();
+    let room = 0;
+    const writeBytes = (bytes: Buffer) => {
+      const taken = Math.min(room, bytes.length);
+      pipe.take(bytes.subarray(0, taken));
+      room -= taken;
+      return taken;
+    };
+    writer.attach({ stdout: pipe, writeBytes });
+    writer.hold();
+    for (let n = 0; n < 1000; n++) {
+      writer.write(recordFrame({ n, text: "x".repeat(1000) }));
+      if (n % 100 === 0) room = 64 * 1024;
+    }
+    expect(pipe.writes).toBe(0);
+    expect(writer.waitingBytes).toBeLessThan(500 * 1024);
+    writer.release();
+    await writer.flush();
+    expect(pipe.lines.map(({ n }) => n)).toEqual(Array.from({ length: 1000 }, (_, n) => n));
+  });
+
+  test("numbers are given line by line, also to lines that waited", async () => {
+    const pipe = new Pipe();
+    pipe.isOpen = false;
+    let last = 0;
+    const writer = new FrameWriter({ stamp: (line) => line.toString().replace("{", `{"seq":${++last},`) });
+    writer.attach({ stdout: pipe });
+    writer.write(recordFrame({ n: 0 }));
+    await tick();
+    for (let n = 1; n < 5; n++) writer.write(recordFrame({ n }));
+    pipe.open();
+    await writer.flush();
+    expect(pipe.lines).toEqual([0, 1, 2, 3, 4].map((n) => ({ seq: n + 1, n })));
   });
 
   test("EAGAIN is tried again; a reader that left ends the writing quietly", async () => {
@@ -228,11 +313,6 @@ describe("full updates", () => {
     replace(0, { type: "text", text: "replaced" });
     yield { type: "toolcall_end", contentIndex: 4, toolCall: content[4] as never, partial: snapshot() };
   }
-
-  const generator = (seed: number) => () => {
-    seed = (seed * 1664525 + 1013904223) % 2 ** 32;
-    return seed / 2 ** 32;
-  };
 
   test("each line is what serializing the whole event would give", () => {
     for (let seed = 1; seed <= 20; seed++) {

@@ -7,20 +7,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { RecordSplitter } from "../../plugins/shared/frames/jsonl.ts";
 import { type Frame, preparePlaces, programPath, startRpc } from "../helpers/pi.ts";
+import { generator } from "../helpers/random.ts";
 
 const isLong = process.env.PI_TEST_LONG === "1";
 const scale = isLong ? 1 : 0.1;
 
 /** Resident memory of a process in MiB. */
 const memoryOf = (pid: number) => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
-
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 test("garbage is answered record by record, and memory stays bounded", { timeout: 300_000 }, async () => {
   const rpc = startRpc({ script: { responses: ["Fine."], repeat: true } });
@@ -141,4 +134,30 @@ test("while more than 8 MiB wait for the reader, the model is not asked for more
     child.stdout.on("data", (bytes: Buffer) => splitter.push(bytes));
   });
   expect(ends).toBe(count);
+});
+
+test("over plain pipes, commands that come together are all answered, whole and in order", { timeout: 60_000 }, async () => {
+  const count = Math.round(20_000 * scale);
+  const { cwd, env } = preparePlaces();
+  // Node gives its children sockets; a shell's are pipes, which hold 64 KB and no more.
+  const child = spawn("sh", ["-c", 'cat | "$0" "$1" --mode rpc | cat', process.execPath, programPath], { cwd, env });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines = Array.from({ length: count }, (_, n) => JSON.stringify({ id: n, type: "get_state" }));
+  child.stdin.end(`${lines.join("\n")}\n`);
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    // Now and then nobody reads.
+    if (chunks.length % 20 !== 0) return;
+    child.stdout.pause();
+    setTimeout(() => child.stdout.resume(), 20);
+  });
+  await once(child, "close");
+  const answers = Buffer.concat(chunks)
+    .toString()
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, n) => n));
+  expect(answers.every(({ success, data }) => success && data.sessionId === answers[0].data.sessionId)).toBe(true);
 });

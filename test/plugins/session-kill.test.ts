@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { SessionDocument } from "../../plugins/session/document.ts";
 import { type Frame, preparePlaces, RpcProcess, tempDir } from "../helpers/pi.ts";
+import { generator } from "../helpers/random.ts";
 
 const KILLS = process.env.PI_TEST_LONG ? 500 : 50;
 /** Processes at a time. */
@@ -18,15 +19,6 @@ const script = {
   })),
   repeat: true,
 };
-
-/** A source of chance that a failure can name. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 async function runUntilKilled(dir: string, after: number, delayMs: number): Promise<{ frames: Frame[]; file: string | undefined }> {
   const places = preparePlaces({ home: dir, cwd: dir, script, files: { "notes.txt": "note\n".repeat(200) }, args: ["--rpc-updates", "delta"] });
@@ -48,7 +40,7 @@ async function runUntilKilled(dir: string, after: number, delayMs: number): Prom
 
 it(`after a kill -9 at ${KILLS} random moments every file opens and nothing that was announced is missing`, { timeout: 600_000 }, async () => {
   const seed = Date.now() >>> 0;
-  const chance = random(seed);
+  const chance = generator(seed);
   const rounds = Array.from({ length: KILLS }, () => ({ after: 2 + Math.floor(chance() * 140), delayMs: Math.floor(chance() * 8) }));
   const dirs = rounds.map(() => tempDir());
   const lane = async (first: number) => {

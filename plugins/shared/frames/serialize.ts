@@ -8,6 +8,10 @@ const DEPTH = 100;
 
 /** One JSON text for any value; never throws. What JSON cannot hold (cycles, big integers, getters that throw) is described instead. */
 export function toJson(value: unknown): string {
+  return escapeSeparators(spelled(value));
+}
+
+function spelled(value: unknown): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
@@ -16,7 +20,7 @@ export function toJson(value: unknown): string {
     json = error instanceof RangeError ? deepJson(value) : undefined;
     json ??= JSON.stringify(describable(value, new Set(), DEPTH));
   }
-  return escapeSeparators(json ?? "null");
+  return json ?? "null";
 }
 
 /** The inside of a JSON string. */
@@ -51,34 +55,54 @@ function describable(value: unknown, above: Set<unknown>, depth: number): unknow
 
 /** A record as it stands now: serialized at once, because whoever made it may go on to change it. */
 export function recordFrame(record: object): Frame {
-  return new LineFrame(`${toJson(record)}\n`);
+  return new LineFrame(`${spelled(record)}\n`);
 }
 
+/** Characters past which joined lines become bytes, outside of the heap. */
+const JOINED = 64 * 1024;
+
+/** One line, or several that nothing can come between. */
 class LineFrame implements Frame {
-  readonly #line: string;
-  readonly size: number;
+  #line: string | Buffer;
+  size: number;
 
   constructor(line: string) {
     this.#line = line;
     this.size = line.length;
   }
 
-  render(): string {
-    return this.#line;
+  /** Separators stand in strings only, so many lines are searched for them at once. */
+  render(): string | Buffer {
+    return typeof this.#line === "string" ? escapeSeparators(this.#line) : this.#line;
+  }
+
+  join(next: Frame): boolean {
+    if (typeof this.#line !== "string" || !(next instanceof LineFrame) || typeof next.#line !== "string") return false;
+    this.#line += next.#line;
+    this.size = this.#line.length;
+    if (this.size > JOINED) this.#line = Buffer.from(escapeSeparators(this.#line));
+    return true;
   }
 }
 
 /** A record that replaces its neighbour with the same key: progress that is always complete. */
 export function replaceableFrame(record: object, key: string): Frame {
-  return new ReplaceableFrame(record, key);
+  return new ReplaceableFrame(`${toJson(record)}\n`, key);
 }
 
-class ReplaceableFrame extends LineFrame {
+class ReplaceableFrame implements Frame {
+  readonly #line: string;
   readonly #key: string;
+  readonly size: number;
 
-  constructor(record: object, key: string) {
-    super(`${toJson(record)}\n`);
+  constructor(line: string, key: string) {
+    this.#line = line;
     this.#key = key;
+    this.size = line.length;
+  }
+
+  render(): string {
+    return this.#line;
   }
 
   merge(next: Frame): Frame | undefined {

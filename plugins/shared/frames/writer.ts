@@ -9,6 +9,8 @@ export interface Frame {
   render(): string | Buffer;
   /** One frame in place of this one and the next, or nothing if both must be written. */
   merge?(next: Frame): Frame | undefined;
+  /** Takes the next record's line behind its own, if it can: what waits long is better kept as few bytes than as many objects. */
+  join?(next: Frame): boolean;
   /** written as it is: it has its number already */
   readonly isStamped?: boolean;
 }
@@ -27,10 +29,13 @@ const KIB = 1024;
 /** Bytes per write: the rest stays in the queue, where it can still be merged. */
 const BATCH = 256 * KIB;
 /** Bytes that do not wait for the end of the tick: what is kept for long is copied by the collector. */
-const ENOUGH = 64 * KIB;
+const ENOUGH = 32 * KIB;
 /** Bytes that may wait before whoever sends much is held back. */
 const BULK = 512 * KIB;
 const RETRY_MS = 10;
+/** A shorter line becomes bytes in Node's own pool. */
+const POOLED = 2 * KIB;
+const SCRATCH = 3 * 2 * ENOUGH;
 
 export class FrameWriter {
   readonly #options: FrameWriterOptions;
@@ -43,6 +48,10 @@ export class FrameWriter {
   #isHeld = false;
   #isWriting = false;
   #isGone = false;
+  /** waiting bytes past which a write is tried at once */
+  #enough = ENOUGH;
+  /** where lines become bytes, again and again */
+  #scratch: Buffer | undefined;
   readonly #gate = new Gate(8192 * KIB, 4096 * KIB);
   /** for whoever produces faster than anybody reads: what waits long survives, and costs memory many times over */
   readonly #bulkGate = new Gate(BULK, BULK / 2);
@@ -72,18 +81,12 @@ export class FrameWriter {
 
   write(frame: Frame): void {
     if (this.#isGone) return;
-    // Only if the reader is behind: a reader that keeps up sees every increment.
-    const last = this.#isWriting ? this.#last() : undefined;
-    const merged = last?.merge?.(frame);
-    if (merged) {
-      this.#queue[this.#queue.length - 1] = merged;
-      this.#waitingBytes += merged.size - (last as Frame).size;
-    } else {
+    if (!this.#takenByLast(frame)) {
       this.#queue.push(frame);
       this.#waitingBytes += frame.size;
     }
     this.#updateGates();
-    if (this.#waitingBytes > ENOUGH && this.#out && !this.#isWriting) this.#writeBatch();
+    if (this.#waitingBytes > this.#enough && this.#out && !this.#isWriting) this.#writeBatch();
     else if (!this.#isScheduled) this.#schedule();
   }
 
@@ -94,6 +97,7 @@ export class FrameWriter {
 
   release(): void {
     this.#isHeld = false;
+    this.#enough = ENOUGH;
     if (this.#head < this.#queue.length && this.#out) this.#writeBatch();
   }
 
@@ -121,8 +125,18 @@ export class FrameWriter {
     return new Promise((resolve) => this.#onEmpty.push(resolve));
   }
 
-  #last(): Frame | undefined {
-    return this.#head < this.#queue.length ? this.#queue.at(-1) : undefined;
+  #takenByLast(frame: Frame): boolean {
+    const at = this.#queue.length - 1;
+    if (at < this.#head) return false;
+    const last = this.#queue[at] as Frame;
+    const before = last.size;
+    // Only if the reader is behind: a reader that keeps up sees every increment.
+    const merged = this.#isWriting ? last.merge?.(frame) : undefined;
+    if (merged) this.#queue[at] = merged;
+    // Lines that get numbers get them one by one.
+    else if (this.#options.stamp || !last.join?.(frame)) return false;
+    this.#waitingBytes += (merged ?? last).size - before;
+    return true;
   }
 
   #isEmpty(): boolean {
@@ -142,32 +156,45 @@ export class FrameWriter {
   #writeBatch(): void {
     if (this.#isWriting || this.#isGone || this.#head >= this.#queue.length) return;
     this.#isWriting = true;
-    if (this.#queue.length === 1) {
-      const [frame] = this.#queue.splice(0) as [Frame];
-      this.#send(bytesOf(this.#line(frame)), frame.size);
-      return;
-    }
-    const lines: (string | Buffer)[] = [];
-    let taken = 0;
-    let isText = true;
-    while (this.#head < this.#queue.length && taken < BATCH) {
-      const frame = this.#queue[this.#head++] as Frame;
-      const line = this.#line(frame);
-      taken += frame.size;
-      isText &&= typeof line === "string";
-      lines.push(line);
-    }
+    let line = this.#line(this.#queue[this.#head] as Frame);
+    let taken = (this.#queue[this.#head++] as Frame).size;
+    if (taken < ENOUGH && this.#head < this.#queue.length) [line, taken] = this.#with(line, taken);
     // A moving index instead of shift(): a backlog of n frames costs n, not n².
-    if (this.#head > 1024 || this.#head === this.#queue.length) {
+    if (this.#head === this.#queue.length) {
+      this.#queue.length = 0;
+      this.#head = 0;
+    } else if (this.#head > 1024) {
       this.#queue = this.#queue.slice(this.#head);
       this.#head = 0;
     }
-    this.#send(isText ? Buffer.from(lines.join("")) : Buffer.concat(lines.map(bytesOf)), taken);
+    this.#send(this.#encoded(line), taken);
+  }
+
+  /** A short line and those that follow it. */
+  #with(line: string | Buffer, size: number): [lines: string | Buffer, size: number] {
+    const lines = [line];
+    let taken = size;
+    while (this.#head < this.#queue.length && taken < BATCH) {
+      const frame = this.#queue[this.#head++] as Frame;
+      lines.push(this.#line(frame));
+      taken += frame.size;
+    }
+    const isText = lines.every((each) => typeof each === "string");
+    return [isText ? lines.join("") : Buffer.concat(lines.map(bytesOf)), taken];
   }
 
   #line(frame: Frame): string | Buffer {
     const line = frame.render();
     return this.#options.stamp && !frame.isStamped ? this.#options.stamp(line) : line;
+  }
+
+  /** Good until the next call, unless it was bytes already. */
+  #encoded(line: string | Buffer): Buffer {
+    if (typeof line !== "string") return line;
+    // At most three bytes for each of its units.
+    if (line.length < POOLED || line.length * 3 > SCRATCH) return Buffer.from(line);
+    this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH);
+    return this.#scratch.subarray(0, this.#scratch.write(line));
   }
 
   #send(bytes: Buffer, taken: number): void {
@@ -176,9 +203,25 @@ export class FrameWriter {
       this.#sent(taken);
       return;
     }
-    const rest = now === 0 ? bytes : bytes.subarray(now);
-    this.#out?.write(rest, (error?: NodeJS.ErrnoException | null) => {
-      if (error?.code === "EAGAIN") setTimeout(() => this.#send(rest, taken), RETRY_MS);
+    const left = bytes.subarray(now);
+    const rest = bytes.buffer === this.#scratch?.buffer ? Buffer.from(left) : left;
+    if (this.#isHeld && this.#writeBytes) this.#putBack(rest, taken);
+    else this.#sendLater(rest, taken);
+  }
+
+  /** While more is being made the reader has time to take some: the stream, which would find out at the end of the turn only, is not asked yet. */
+  #putBack(rest: Buffer, taken: number): void {
+    this.#isWriting = false;
+    const frame: Frame = { size: rest.length, isStamped: true, render: () => rest };
+    if (this.#head > 0) this.#queue[--this.#head] = frame;
+    else this.#queue.unshift(frame);
+    this.#waitingBytes += rest.length - taken;
+    this.#enough = this.#waitingBytes + ENOUGH;
+  }
+
+  #sendLater(bytes: Buffer, taken: number): void {
+    this.#out?.write(bytes, (error?: NodeJS.ErrnoException | null) => {
+      if (error?.code === "EAGAIN") setTimeout(() => this.#send(bytes, taken), RETRY_MS);
       else if (error) this.#onError(error);
       else this.#sent(taken);
     });
