@@ -1,6 +1,6 @@
 /** Budgets without clocks: what a start reads and loads, and what a delta costs. They fail when somebody adds work to what everybody pays. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -168,6 +168,23 @@ test("nothing is written where the program is installed; caches are private", as
   expect(caches.filter(({ mode }) => (mode & 0o077) !== 0)).toEqual([]);
   // So that it can be removed.
   for (const path of ["", "chunks", "lib", "lib/chunks", "lib/distributions"]) chmodSync(join(install, path), 0o755);
+});
+
+test("caches that nobody has written for long go when new ones are written; where nothing can be made, a start ends all the same", () => {
+  const start = (home: string) =>
+    spawnSync(process.execPath, [programPath, "--version"], { env: { PATH: process.env.PATH, HOME: home }, timeout: 20_000, killSignal: "SIGKILL" }).status;
+  const home = tempDir();
+  const [old, recent] = ["0.0.1-old", "0.0.1-recent"].map((name) => join(home, ".cache/pi-kernel", name)) as [string, string];
+  for (const directory of [old, recent]) {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "core.cjs.bin"), "");
+  }
+  const longAgo = new Date(Date.now() - 90 * 24 * 3600 * 1000);
+  utimesSync(old, longAgo, longAgo);
+  expect(start(home)).toBe(0);
+  expect(existsSync(old)).toBe(false);
+  expect(existsSync(recent)).toBe(true);
+  expect(start("/proc/nowhere")).toBe(0);
 });
 
 test("two programs may start at once with no cache, and a cache that cannot be used does no harm", async () => {

@@ -1,4 +1,4 @@
-/** jiti's own compiler for TypeScript, read at first use. It lies beside the bundle, or in jiti's package. */
+/** jiti's own compiler for TypeScript, read at first use. In a build this module is another one: there the compiler is a script of its own. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
@@ -26,14 +26,5 @@ export function compile(input: TransformInput): TransformOutput {
 
 function findCompiler(): Transform {
   const require = createRequire(import.meta.url);
-  const places = ["./babel.cjs", "../babel.cjs", () => join(dirname(require.resolve("jiti/package.json")), "dist/babel.cjs")];
-  let failure: unknown;
-  for (const place of places) {
-    try {
-      return require(typeof place === "string" ? place : place()) as Transform;
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw new Error("The compiler for TypeScript is missing: babel.cjs was not found beside the program.", { cause: failure });
+  return require(join(dirname(require.resolve("jiti/package.json")), "dist/babel.cjs")) as Transform;
 }

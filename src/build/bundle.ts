@@ -1,9 +1,11 @@
 /** Bundles a distribution so that only its plugins are in it. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import type * as Esbuild from "esbuild";
+import { messageOf } from "../../core/index.ts";
 import type { DistributedExtension } from "../distribution.ts";
+import { compilerApart, fingerprint, MODULE_URL, oneFile, onlyReached, type Scripts, scriptOf, scriptsOf } from "./scripts.ts";
 import type { PluginFiles } from "./sources.ts";
 
 export interface BundleInput {
@@ -14,47 +16,114 @@ export interface BundleInput {
   file: string;
   out: string;
   bin: string;
+  /** of environment variables */
+  envPrefix: string;
   /** names of all chosen plugins */
   chosen: ReadonlySet<string>;
   /** the shipped lists: names of their plugins in order */
   lists: Record<string, readonly string[]>;
   files: PluginFiles;
   extensions: readonly DistributedExtension[];
-  /** lazily loaded chunks beside the file */
-  chunks: boolean;
-  format: "esm" | "cjs";
   version: string;
 }
 
-const shippedList = /^pi-kernel\/distributions\/([a-z]+)$/;
-const esmBanner = '#!/usr/bin/env node\nimport{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
-const cjsBanner = '#!/usr/bin/env node\nconst __fileUrl=require("node:url").pathToFileURL(__filename).href;';
+/** A built program. */
+export interface Bundle {
+  metafile: Esbuild.Metafile;
+  /** texts by their place in the output directory; all ASCII */
+  files: Map<string, string>;
+  /** what keeps it from starting as fast as it could */
+  remark?: string;
+}
 
-export async function bundle(input: BundleInput): Promise<Esbuild.BuildResult<{ metafile: true }>> {
-  const { esbuild, root, out, bin, chunks, format } = input;
+const shippedList = /^pi-kernel\/distributions\/([a-z]+)$/;
+const ESM_BANNER = '#!/usr/bin/env node\nimport{createRequire as __createRequire}from"node:module";const require=__createRequire(import.meta.url);';
+const CJS_BANNER = '#!/usr/bin/env node\nconst __fileUrl=require("node:url").pathToFileURL(__filename).href;';
+const COMPILER = "chunks/babel.cjs";
+
+/** Scripts that start with a code cache and are read when they are needed: in one file, or beside it. */
+export async function bundle(input: BundleInput, { chunks }: { chunks: boolean }): Promise<Bundle> {
+  const { esbuild, root, out, bin, envPrefix, version } = input;
+  const name = `${bin}.mjs`;
+  const common = commonOptions(input);
+  const core = join(out, "core.cjs");
+  const built = await esbuild.build({
+    ...common,
+    entryNames: "core",
+    outExtension: { ".js": ".cjs" },
+    splitting: true,
+    format: "esm",
+    define: { ...common.define, "import.meta.url": MODULE_URL, "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
+    plugins: [compilerApart, ...common.plugins],
+  });
+  const result = onlyReached(built, root, core);
+  let scripts: Scripts;
+  try {
+    // Modules of the team's own may do something when they are imported.
+    const isPatient = (path: string) => path.includes("node_modules/") || /^(core|plugins|src)\//.test(path);
+    scripts = await scriptsOf({ esbuild, result, root, directory: out, core, isPatient });
+  } catch (error) {
+    // A function cannot wait while it is evaluated, a module can.
+    if (!/top-level await/i.test(messageOf(error))) throw error;
+    const plain = await wholeBundle(input, "esm");
+    return { ...plain, remark: "It starts slower than it could: a module of it uses await at its top level." };
+  }
+  scripts.set(COMPILER, scriptOf(readFileSync(compilerFile(root), "utf8")));
+  addCompiler(result.metafile, root, (scripts.get(COMPILER) as string).length);
+  const template = readFileSync(join(root, "src/build/boot.cjs"), "utf8");
+  const boot = { template, name: bin, prefix: envPrefix, build: `${version}-${fingerprint(scripts)}` };
+  const inside: Scripts = chunks ? new Map([["core.cjs", scripts.get("core.cjs") as string]]) : scripts;
+  const beside = [...scripts].filter(([place]) => !inside.has(place));
+  return { metafile: result.metafile, files: new Map([[name, oneFile(boot, inside)], ...beside]) };
+}
+
+/** Everything as one module that Node compiles whole. */
+export async function wholeBundle(input: BundleInput, format: "esm" | "cjs"): Promise<Bundle> {
   const isEsm = format === "esm";
-  return esbuild.build({
-    stdin: { contents: entry(input), resolveDir: dirname(input.file), sourcefile: `${bin}-entry.ts`, loader: "ts" },
-    absWorkingDir: root,
-    outdir: out,
-    entryNames: bin,
-    outExtension: { ".js": isEsm ? ".mjs" : ".cjs" },
+  const extension = isEsm ? ".mjs" : ".cjs";
+  const common = commonOptions(input);
+  const { metafile, outputFiles } = await input.esbuild.build({
+    ...common,
+    entryNames: input.bin,
+    outExtension: { ".js": extension },
+    format,
+    define: { ...common.define, ...(isEsm ? {} : { "import.meta.url": "__fileUrl" }) },
+    banner: { js: isEsm ? ESM_BANNER : CJS_BANNER },
+    plugins: [compilerWithin(input.root), ...common.plugins],
+  });
+  return { metafile, files: new Map([[`${input.bin}${extension}`, outputFiles[0]?.text ?? ""]]) };
+}
+
+function commonOptions(input: BundleInput) {
+  return {
+    stdin: { contents: entry(input), resolveDir: dirname(input.file), sourcefile: `${input.bin}-entry.ts`, loader: "ts" },
+    absWorkingDir: input.root,
+    outdir: input.out,
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
-    splitting: chunks && isEsm,
-    format,
     platform: "node",
     target: "node20",
     minifyWhitespace: true,
     minifySyntax: true,
     legalComments: "none",
     external: ["esbuild", "typescript", "fsevents", "postject"],
-    define: { PI_BUILT: "true", PI_VERSION: JSON.stringify(input.version), ...(isEsm ? {} : { "import.meta.url": "__fileUrl" }) },
-    banner: { js: isEsm ? esmBanner : cjsBanner },
+    define: { PI_BUILT: "true", PI_VERSION: JSON.stringify(input.version) },
     plugins: [ownModules(input)],
     metafile: true,
+    write: false,
     logLevel: "silent",
-  });
+  } as const satisfies Esbuild.BuildOptions;
+}
+
+function compilerFile(root: string): string {
+  return join(dirname(createRequire(join(root, "package.json")).resolve("jiti/package.json")), "dist/babel.cjs");
+}
+
+/** The compiler came along beside the graph. */
+function addCompiler({ inputs, outputs }: Esbuild.Metafile, root: string, bytes: number): void {
+  const input = relative(root, compilerFile(root)).replaceAll("\\", "/");
+  inputs[input] = { bytes, imports: [] };
+  outputs[COMPILER] = { bytes, inputs: { [input]: { bytesInOutput: bytes } }, imports: [], exports: [] };
 }
 
 /** The program: the distribution file, with the extensions that come along compiled in. */
@@ -86,7 +155,6 @@ function extensionFile(root: string, file: string, extension: string): string {
 /** Resolves `pi-kernel/*` and the extension packages to the sources, and lists to what was chosen of them. */
 function ownModules({ root, chosen, files, lists }: BundleInput): Esbuild.Plugin {
   const entries: Record<string, string> = { "pi-kernel": "src/index.ts", "pi-kernel/plugin": "src/plugin.ts", "pi-kernel/distribution": "src/distribution.ts" };
-  const compiler = join(dirname(createRequire(join(root, "package.json")).resolve("jiti/package.json")), "dist/babel.cjs");
   return {
     name: "own-modules",
     setup(build) {
@@ -109,11 +177,18 @@ function ownModules({ root, chosen, files, lists }: BundleInput): Esbuild.Plugin
         loader: "js",
         resolveDir: root,
       }));
-      // In one file there is no place beside the program: the compiler goes in, evaluated at its first use.
-      build.onLoad({ filter: /plugins\/shared\/compiler\.ts$/ }, () => ({
-        contents: `let compiler;\nexport const compile = (input) => (compiler ??= require(${JSON.stringify(compiler)}))(input);`,
+    },
+  };
+}
+
+/** In one module there is no place beside the program: the compiler goes in, evaluated at its first use. */
+function compilerWithin(root: string): Esbuild.Plugin {
+  return {
+    name: "compiler-within",
+    setup(build) {
+      build.onLoad({ filter: /plugins[\\/]shared[\\/]compiler\.ts$/ }, () => ({
+        contents: `let compiler;\nexport const compile = (input) => (compiler ??= require(${JSON.stringify(compilerFile(root))}))(input);`,
         loader: "js",
-        resolveDir: root,
       }));
     },
   };

@@ -1,7 +1,7 @@
 /** `build` makes one file out of a distribution and proves what is not in it; `inspect` shows what a distribution contains. */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type * as Esbuild from "esbuild";
 import { flatten, type Io, Kernel, KernelError, messageOf, type PluginList } from "../../core/index.ts";
@@ -11,7 +11,7 @@ import ci from "../distributions/ci.ts";
 import minimal from "../distributions/minimal.ts";
 import pi from "../distributions/pi.ts";
 import { loadDistribution } from "../load-distribution.ts";
-import { bundle } from "./bundle.ts";
+import { type Bundle, type BundleInput, bundle, wholeBundle } from "./bundle.ts";
 import { bytesByInput, type Contents, type Manifest, modulesOf, packagesOf, renderManifest } from "./manifest.ts";
 import { findPluginFiles, type PluginFiles } from "./sources.ts";
 
@@ -38,34 +38,48 @@ export async function buildDistribution(args: string[], io: Io, cwd: string, roo
   const chosen = new Set(flatten(program.plugins).map(({ name }) => name));
   const namesOf = (list: PluginList) => flatten(list).map(({ name }) => name);
   const lists = { pi: namesOf(pi), minimal: namesOf(minimal), ci: namesOf(ci) };
-  const { name: bin, version } = program.branding;
-  const make = async (format: "esm" | "cjs") => {
+  const { name: bin, version, envPrefix } = program.branding;
+  const input: BundleInput = { esbuild, root, file: path, out: target, bin, envPrefix, chosen, lists, files, extensions: program.extensions, version };
+  const make = async (bundling: Promise<Bundle>) => {
     try {
-      return await bundle({ esbuild, root, file: path, out: target, bin, chosen, lists, files, extensions: program.extensions, chunks, format, version });
+      return await bundling;
     } catch (error) {
       throw new KernelError("E_USAGE", `${basename(path)} cannot be built: ${firstComplaint(error)}`);
     }
   };
-  const { metafile } = await make("esm");
-  const inputs = bytesByInput(metafile);
+  const built = await make(bundle(input, { chunks }));
+  const inputs = bytesByInput(built.metafile);
   refuseExcluded(inputs, chosen, files);
   const manifest: Manifest = {
     name: bin,
     version,
-    bytes: Object.values(metafile.outputs).reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes: [...built.files.values()].reduce((sum, { length }) => sum + length, 0),
     ...(await contentsOf(program)),
     modules: modulesOf(inputs),
     packages: packagesOf(inputs, root),
   };
-  writeFileSync(join(target, `${bin}.manifest.json`), `${JSON.stringify(manifest, null, 2)}\n`);
+  const manifestFile = join(target, `${bin}.manifest.json`);
+  // An earlier build's chunks may hold what this one has left out.
+  if (existsSync(manifestFile)) rmSync(join(target, "chunks"), { recursive: true, force: true });
+  write(target, built);
+  writeFileSync(manifestFile, `${JSON.stringify(manifest, null, 2)}\n`);
   io.stdout.write(renderManifest(manifest));
+  if (built.remark) io.stderr.write(`${built.remark}\n`);
   io.stdout.write(`${relative(cwd, join(target, `${bin}.mjs`))}\n`);
   if (exe) {
     const { makeExecutable } = await import("./executable.ts");
-    await make("cjs");
+    write(target, await make(wholeBundle(input, "cjs")));
     io.stdout.write(`${relative(cwd, await makeExecutable(target, bin, cwd))}\n`);
   }
   return 0;
+}
+
+function write(target: string, { files }: Bundle): void {
+  for (const [place, text] of files) {
+    const path = join(target, place);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text, { mode: text.startsWith("#!") ? 0o755 : 0o644 });
+  }
 }
 
 type Inspectable = Pick<Kernel, "plugins" | "registry">;

@@ -1,6 +1,7 @@
-import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { flatten, Kernel, KernelError } from "../../core/index.ts";
 import { createAgent } from "../../src/agent.ts";
@@ -14,13 +15,42 @@ const head = 'import { defineDistribution, without } from "pi-kernel/distributio
 const page = readFileSync(join(repositoryRoot, "docs/distributions.md"), "utf8");
 const acme = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
 
+/** A team's modules with what is easily broken on the way into a file: side effects, other alphabets, ends of comments, places. */
+const team = {
+  "order.ts": "export const order: string[] = [];",
+  "first.ts": 'import { order } from "./order.ts"; order.push("first");',
+  "shared.ts": 'import { order } from "./order.ts"; order.push("shared"); export const shared = 1;',
+  "late.ts":
+    'import { readFileSync } from "node:fs"; import { order } from "./order.ts"; import { shared } from "./shared.ts"; order.push("late"); export const value = shared + typeof readFileSync;',
+  "team.ts": `import { defineDistribution } from "pi-kernel/distribution";
+import minimal from "pi-kernel/distributions/minimal";
+import { transport } from "pi-kernel/plugin";
+import { order } from "./order.ts";
+import "./first.ts";
+import { shared } from "./shared.ts";
+void shared;
+const words = transport({
+  name: "words",
+  mode: "words",
+  serve: async (io) => {
+    const { value } = await import("./late.ts");
+    const found = ["*/", "äöü€😀\u2028".replace(/[äö]*/u, ""), /[^€-😀]+/u.exec("abc€😀")?.[0], \`tick \\\` \${/\\/*/.source} é\`, "\u0001".length, value];
+    io.stdout.write(JSON.stringify({ found, order, meta: [import.meta.filename, import.meta.url, import.meta.dirname] }));
+    return 0;
+  },
+});
+export default defineDistribution({ name: "team", plugins: [minimal, words] });
+`,
+};
+
 /** Builds a distribution in a directory of its own, inside the repository so that esbuild is found. */
-function build(files: Record<string, string>, ...args: string[]): { directory: string; stdout: string } {
+function build(files: Record<string, string>, ...args: string[]): { directory: string; stdout: string; stderr: string } {
   const directory = tempDir("pi-distribution-");
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
   const env = { PATH: process.env.PATH, HOME: directory };
-  const stdout = execFileSync(process.execPath, [programPath, "build", ...args, "--out", "out"], { cwd: directory, env, encoding: "utf8" });
-  return { directory, stdout };
+  const { stdout, stderr, status } = spawnSync(process.execPath, [programPath, "build", ...args, "--out", "out"], { cwd: directory, env, encoding: "utf8" });
+  expect(status, stderr).toBe(0);
+  return { directory, stdout, stderr };
 }
 
 /** Runs one built file in an empty directory with only Node, sending `records` and answering what it wrote. */
@@ -159,6 +189,62 @@ describe("building", () => {
       send({ type: "prompt", message: "/hi" });
       expect(await until("extension_ui_request")).toMatchObject({ message: "two" });
     });
+  });
+
+  it("starts with a code cache of its own, from one file or with chunks, and means the same as its sources", () => {
+    const { directory } = build(team, "team.ts");
+    const run = (file: string, home: string, env = {}) =>
+      spawnSync(process.execPath, [file, "--mode", "words"], {
+        cwd: tempDir("pi-cwd-"),
+        env: { PATH: process.env.PATH, HOME: home, ...env },
+        encoding: "utf8",
+      });
+    const chunked = build(team, "team.ts", "--chunks").directory;
+    expect(readdirSync(join(chunked, "out/chunks"))).toContain("babel.cjs");
+    for (const file of [join(directory, "out/team.mjs"), join(chunked, "out/team.mjs")]) {
+      const home = tempDir("pi-home-");
+      expect(readFileSync(file, "utf8")).toMatch(/^[\t\n\r\x01\x20-\x7e]*$/);
+      // New, and from its cache.
+      for (let start = 0; start < 2; start++) {
+        const { stdout, stderr } = run(file, home);
+        expect(stderr).toBe("");
+        const { found, order, meta } = JSON.parse(stdout);
+        expect(found).toEqual(["*/", "ü€😀\u2028", "abc", "tick ` \\/* é", 1, "1function"]);
+        expect(order.sort()).toEqual(["first", "late", "shared"]);
+        expect(meta).toEqual([realpathSync(file), pathToFileURL(realpathSync(file)).href, dirname(realpathSync(file))]);
+      }
+      const caches = readdirSync(join(home, ".cache"));
+      expect(caches).toEqual(["team"]);
+      expect(readdirSync(join(home, ".cache/team"), { recursive: true }).some((name) => String(name).endsWith("core.cjs.bin"))).toBe(true);
+      const without = tempDir("pi-home-");
+      expect(run(file, without, { TEAM_NO_CODE_CACHE: "1" }).status).toBe(0);
+      expect(existsSync(join(without, ".cache"))).toBe(false);
+    }
+  });
+
+  it("a module that awaits at its top level is built whole, and that is said", async () => {
+    const waiting = team["team.ts"].replace("export default", "void (await Promise.resolve());\nexport default");
+    const { directory, stderr } = build({ ...team, "team.ts": waiting }, "team.ts");
+    expect(stderr).toContain("starts slower than it could");
+    const home = tempDir("pi-home-");
+    const { stdout } = spawnSync(process.execPath, [join(directory, "out/team.mjs"), "--mode", "words"], {
+      env: { PATH: process.env.PATH, HOME: home },
+      encoding: "utf8",
+    });
+    expect(JSON.parse(stdout).order).toEqual(["first", "shared", "late"]);
+  });
+
+  it("with chunks it contains no more than without, also where an earlier build had more", () => {
+    const list = (plugins: string) =>
+      `${head}import pi from "pi-kernel/distributions/pi";\nimport minimal from "pi-kernel/distributions/minimal";\nvoid [pi, minimal];\nexport default defineDistribution({ name: "tiny", plugins: ${plugins} });`;
+    const { directory } = build({ "tiny.ts": list("pi") }, "tiny.ts", "--chunks");
+    const chunks = () => readdirSync(join(directory, "out/chunks")).join(" ");
+    expect(chunks()).toMatch(/anthropic-messages/);
+    writeFileSync(join(directory, "tiny.ts"), list("minimal"));
+    const env = { PATH: process.env.PATH, HOME: directory };
+    execFileSync(process.execPath, [programPath, "build", "tiny.ts", "--chunks", "--out", "out"], { cwd: directory, env });
+    expect(chunks()).not.toMatch(/anthropic|openai|authoring|create/);
+    expect(spawnSync(process.execPath, [join(directory, "out/tiny.mjs"), "--version"], { env, encoding: "utf8" }).status).toBe(0);
   });
 
   it("leaves nothing of ours visible and nothing of what was left out inside", async () => {

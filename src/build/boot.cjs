@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Starts the program with V8's code cache. The cache is private, versioned, written by rename, and never able to break a start.
+// Starts a program that the build made of scripts, with V8's code cache. The cache is private, versioned, written by rename, and never able to
+// break a start. Words in __CAPITALS__ are filled in by the build.
 "use strict";
 const fs = require("node:fs");
 const vm = require("node:vm");
@@ -10,7 +11,8 @@ process.emitWarning = (warning, ...rest) => {
   if (!String(warning).includes("USE_MAIN_CONTEXT_DEFAULT_LOADER")) emitWarning.call(process, warning, ...rest);
 };
 
-const build = "__BUILD__";
+/** Scripts that stand in the comment at the end of this very file: where they begin, and how many bytes they have. */
+const inside = new Map(Object.entries(__INSIDE__));
 const givenFlags = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").trim();
 const modules = new Map();
 /** functions of the modules that come in the core's file */
@@ -18,10 +20,10 @@ const packed = new Map();
 const unsaved = [];
 
 function privateCacheDir() {
-  if (process.platform === "win32" || process.env.PI_NO_CODE_CACHE === "1") return undefined;
+  if (process.platform === "win32" || process.env.__PREFIX___NO_CODE_CACHE === "1") return undefined;
   const base = process.env.XDG_CACHE_HOME || (process.env.HOME && `${process.env.HOME}/.cache`);
   if (!base?.startsWith("/")) return undefined;
-  return `${base}/pi-kernel/${build}-${process.version}-${process.arch}${otherFlags()}`;
+  return `${base}/__NAME__/__BUILD__-${process.version}-${process.arch}${otherFlags()}`;
 }
 
 /** V8 takes no cache that was made with other flags: without names of their own, two ways to start would write each other's over and over. */
@@ -95,19 +97,45 @@ function withUsualFlags(work) {
 
 const nativeImport = (specifier) => import(specifier);
 
-/** Evaluates the script in a file of the build, with what V8 made of it last time. */
+/** What a start reads fits in here. Memory that nothing was read into costs nothing. */
+const ENOUGH = 1024 * 1024;
+
+/** Reads into the same memory again and again: fresh memory costs more than reading does. */
+function readInto(memory, file, from, length) {
+  const descriptor = fs.openSync(file, "r");
+  try {
+    const wanted = length ?? fs.fstatSync(descriptor).size;
+    const bytes = wanted > memory.length ? Buffer.allocUnsafeSlow(wanted) : memory.subarray(0, wanted);
+    let read = 0;
+    for (let count = -1; read < wanted && count !== 0; read += count) count = fs.readSync(descriptor, bytes, read, wanted - read, from + read);
+    return bytes.subarray(0, read);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** The text of a script, from a file of the build or from this one. Builds are ASCII only; latin1 is the cheapest way to read it. */
+function sourceOf(name, memory) {
+  const place = inside.get(name);
+  if (!place) return readInto(memory, `${__dirname}/${name}`, 0).latin1Slice();
+  const bytes = readInto(memory, __filename, ...place);
+  // In a comment the slash after a star would end it, so another byte stands for it.
+  for (let at = bytes.indexOf(1); at >= 0; at = bytes.indexOf(1, at + 1)) bytes[at] = 47;
+  return bytes.latin1Slice();
+}
+
+/** Evaluates a script of the build, with what V8 made of it last time. */
 function evaluate(name) {
-  const file = `${__dirname}/${name}`;
-  // The bundler writes ASCII only; latin1 is the cheapest way to read it.
-  const source = fs.readFileSync(file, "latin1");
+  const memory = Buffer.allocUnsafeSlow(ENOUGH);
+  const source = sourceOf(name, memory);
   const cacheFile = cacheDir && `${cacheDir}/${name.slice(name.lastIndexOf("/") + 1)}.bin`;
   let cachedData;
   if (trusted) {
     try {
-      cachedData = fs.readFileSync(cacheFile);
+      cachedData = readInto(memory, cacheFile, 0);
     } catch {}
   }
-  const options = { filename: file, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+  const options = { filename: `${__dirname}/${name}`, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
   const script = withUsualFlags(() => new vm.Script(source, options));
   if (cacheFile && (!cachedData || script.cachedDataRejected)) unsaved.push([cacheFile, script]);
   return script.runInThisContext();
@@ -115,7 +143,7 @@ function evaluate(name) {
 
 /** Our own modules are called by their place in the build. */
 function ownRequire(name) {
-  return name.endsWith(".cjs") ? load(name) : require(name);
+  return packed.has(name) || inside.has(name) || name.startsWith("chunks/") ? load(name) : require(name);
 }
 ownRequire.resolve = require.resolve;
 
@@ -125,15 +153,36 @@ function load(name) {
   const module = { exports: {} };
   modules.set(name, module);
   const run = packed.get(name) ?? evaluate(name);
-  const file = `${__dirname}/${name}`;
+  // For whoever looks around: what comes in one file lies where that file lies.
+  const file = inside.size > 0 ? __filename : `${__dirname}/${name}`;
   run(module.exports, ownRequire, module, file, file.slice(0, file.lastIndexOf("/")), nativeImport, lazy);
   return module.exports;
+}
+
+/** Step by step: Node's own `recursive` never ends where nothing can be made, as in /proc. */
+function makeDirectory(path) {
+  if (fs.existsSync(path)) return;
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  if (parent) makeDirectory(parent);
+  fs.mkdirSync(path, { mode: 0o700 });
+}
+
+/** Whoever still needs one makes it again. */
+const KEPT_MS = 60 * 24 * 3600 * 1000;
+
+/** Caches of builds and of Nodes that are gone. */
+function dropOldCaches() {
+  const all = cacheDir.slice(0, cacheDir.lastIndexOf("/"));
+  for (const name of fs.readdirSync(all)) {
+    const directory = `${all}/${name}`;
+    if (fs.statSync(directory).mtimeMs < Date.now() - KEPT_MS) fs.rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 function saveCaches() {
   if (unsaved.length === 0) return;
   try {
-    fs.mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
+    makeDirectory(cacheDir);
     if (!isOurs(cacheDir)) return;
     for (const [file, script] of unsaved) {
       const temporary = `${file}.${process.pid}`;
@@ -141,6 +190,7 @@ function saveCaches() {
       fs.writeFileSync(temporary, data, { mode: 0o600 });
       fs.renameSync(temporary, file);
     }
+    dropOldCaches();
   } catch {}
 }
 
