@@ -1,6 +1,6 @@
 /** What is measured. Each measure answers numbers by name; all of them are better when they are smaller, except for those "per second". */
-import { spawn } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent, environment, extension, makePlaces } from "./agent.mjs";
 
@@ -270,6 +270,37 @@ const bash = (context) =>
     };
   });
 
+/** What a team ships: the shipped lists built into one file each. Other agents have nothing like it. */
+async function builtFile(context) {
+  if (!context.isOurs) return {};
+  const places = makePlaces(context.server.baseUrl);
+  const results = {};
+  try {
+    for (const list of ["pi", "minimal"]) {
+      const source = `import { defineDistribution } from "pi-kernel/distribution";
+import plugins from "pi-kernel/distributions/${list}";
+export default defineDistribution({ name: "built-${list}", configDir: ".pi", plugins });
+`;
+      writeFileSync(join(places.cwd, `${list}.ts`), source);
+      const [program, ...first] = context.command;
+      execFileSync(program, [...first, "build", `${list}.ts`, "--out", "out"], { cwd: places.cwd, env: environment(places.home), stdio: "ignore" });
+      const file = join(places.cwd, `out/built-${list}.mjs`);
+      const built = { ...context, command: [program, file] };
+      const over = [];
+      await startOnce(built, places);
+      for (let run = 0; run < context.runs; run++) {
+        const bare = await runBare(context.command, places.home);
+        over.push((await startOnce(built, places)).cpu - bare.cpu);
+      }
+      results[`built ${list}: MB`] = statSync(file).size / 1e6;
+      results[`built ${list}: start, CPU over bare node, ms`] = median(over);
+    }
+  } finally {
+    places.remove();
+  }
+  return results;
+}
+
 /** The measures by name, with how often each is taken; streams come in sizes. */
 export function measures(quick) {
   const sizes = quick ? [500, 1000] : [2000, 5000, 10_000, 20_000];
@@ -285,7 +316,7 @@ export function measures(quick) {
     prompts: manyPrompts,
     reload,
   };
-  const several = { start: coldStart, idle, trips: roundTrips, loop: toolLoop, session: bigSession, extensions, bash };
+  const several = { start: coldStart, built: builtFile, idle, trips: roundTrips, loop: toolLoop, session: bigSession, extensions, bash };
   const taken = (all, rounds) => Object.entries(all).map(([name, run]) => [name, { run, rounds }]);
   return Object.fromEntries([...taken(several, quick ? 1 : 5), ...taken(once, 1)]);
 }

@@ -50,7 +50,7 @@ for (const [measure, { run, rounds }] of wanted) {
   // Round by round and not agent by agent: the machine may be busier now than it was.
   for (let round = 0; round < rounds; round++) {
     for (const [name, command] of Object.entries(agents)) {
-      const context = { command, server, timeout: Number(values.limit) * 1000, scale: values.quick ? 0.1 : 1, runs: 3 };
+      const context = { command, isOurs: name === "pi", server, timeout: Number(values.limit) * 1000, scale: values.quick ? 0.1 : 1, runs: 3 };
       try {
         seen[name].push(await run(context));
       } catch (error) {
