@@ -12,6 +12,8 @@ interface Open {
   isShared: boolean;
 }
 
+/** No tool takes more, and what is deeper could neither be checked nor sent again. */
+const DEEPEST = 500;
 const QUOTE = 34;
 const BACKSLASH = 92;
 const escapes: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
@@ -35,7 +37,7 @@ export class PartialJson {
   /** a high surrogate that waits for its other half */
   #half = "";
 
-  /** Takes the next piece and answers the object as far as it is known. Earlier answers never change. */
+  /** Takes the next piece and answers the object as far as it is known. Earlier answers never change. Throws at what is nested without end. */
   feed(piece: string): JsonObject {
     let at = 0;
     while (at < piece.length) {
@@ -145,6 +147,7 @@ export class PartialJson {
   }
 
   #enter(value: Json[] | JsonObject): void {
+    if (this.#open.length === DEEPEST) throw new Error(`The arguments of a tool call are nested more than ${DEEPEST} levels deep.`);
     if (this.#open.length > 0) this.#add(value);
     else if (!Array.isArray(value)) this.#root = value;
     this.#open.push({ value, key: undefined, isShared: false });

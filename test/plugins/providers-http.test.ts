@@ -212,3 +212,48 @@ function spoiled(payload: Record<string, unknown>): object {
   for (const list of Object.values(payload).filter(Array.isArray)) for (const item of list) Object.assign(item as object, { spoiled: true });
   return payload;
 }
+
+test.each([
+  ["a refusal", 400, "text/plain", ""],
+  ["JSON instead of a stream", 200, "application/json", ""],
+  ["one event", 200, "text/event-stream", "data: "],
+])("%s that never ends is left, and memory stays bounded", async (_, status, type, start) => {
+  const piece = "x".repeat(1024 * 1024);
+  let sent = 0;
+  const { baseUrl } = await serve((_, response) => {
+    response.writeHead(status, { "content-type": type }).write(start);
+    const pour = () => {
+      while (!response.destroyed && response.write(piece)) sent++;
+    };
+    response.on("drain", pour);
+    pour();
+  });
+  const { ask } = await setUp();
+  const { message } = await ask(wire, { model: { baseUrl } });
+  expect(message).toMatchObject({ stopReason: "error", errorMessage: expect.stringMatching(/^(\d+ x|The server sent an event that does not end)/) });
+  expect(message.errorMessage?.length).toBeLessThan(10_000);
+  expect(sent).toBeLessThan(200);
+});
+
+test("a stream that says it is JSON is read all the same", async () => {
+  const { baseUrl } = await serve((_, response) => {
+    response.writeHead(200, { "content-type": "application/json" }).write("da");
+    setTimeout(() => response.end(answer("Hi").slice(2)), 20);
+  });
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "stop", content: [{ text: "Hi" }] });
+});
+
+test("arguments that are nested without end fail the answer, and the next request is sent", async () => {
+  let count = 0;
+  const json = `${'{"a":'.repeat(3000)}1${"}".repeat(3000)}`;
+  const { baseUrl } = await serve((_, response) => {
+    const call = chunk({ tool_calls: [{ index: 0, id: "c1", function: { name: "read", arguments: json } }] }) + chunk({}, "tool_calls");
+    response.writeHead(200, events).end(++count === 1 ? `${call}data: [DONE]\n\n` : answer("Hi"));
+  });
+  const { ask } = await setUp();
+  const { message } = await ask(wire, { model: { baseUrl }, messages: [user("Read")], tools: [readTool] });
+  expect(message).toMatchObject({ stopReason: "error", errorMessage: expect.stringContaining("nested more than 500 levels") });
+  const next = await ask(wire, { model: { baseUrl }, messages: [user("Read"), message, user("Again")], tools: [readTool] });
+  expect(next.message).toMatchObject({ stopReason: "stop", content: [{ text: "Hi" }] });
+});

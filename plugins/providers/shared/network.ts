@@ -22,6 +22,12 @@ interface Places {
   fetch: typeof fetch;
 }
 
+/** Enough of what a server says instead of a stream; some never stop. */
+const LONGEST_REFUSAL = 1024 * 1024;
+/** How a stream begins, and how much of it shows that. */
+const STREAM_START = /^(data|event|id|retry)?:/;
+const START_LENGTH = 6;
+
 type Send = (sent: Sent) => Promise<Received>;
 
 export class Network {
@@ -117,7 +123,8 @@ export class Connection {
   #refuse: ((reason: Error) => void) | undefined;
   #giveUpRequest: ((reason: Error) => void) | undefined;
   #received: Received | undefined;
-  #text: string | undefined;
+  /** the beginning of a stream that came under a wrong name */
+  #beginning: Uint8Array | undefined;
   /** what the server answered instead of a stream */
   refusal: Refusal | undefined;
   /** why we gave up */
@@ -147,26 +154,32 @@ export class Connection {
     await this.#options.onResponse({ status, headers });
     const isGood = status >= 200 && status < 300;
     if (isGood && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "")) return;
-    const text = await this.#wholeText(received.body);
-    // A stream under the wrong name.
-    if (isGood && /^(data|event|id|retry)?:/.test(text)) this.#text = text;
-    else {
-      this.refusal = { status, headers, body: text };
-      throw new Error(`The server answered with status ${status}.`);
-    }
+    const said = await this.#listen(received.body, isGood);
+    if (said === undefined) return;
+    this.refusal = { status, headers, body: said };
+    throw new Error(`The server answered with status ${status}.`);
   }
 
   /** The next piece of the body, undefined at its end. A reader that rests is not the server's silence. */
   async next(): Promise<Uint8Array | undefined> {
-    if (this.#text === undefined) return this.#received && this.#patiently(this.#received.body.next());
-    const text = this.#text;
-    this.#text = "";
-    return text === "" ? undefined : Buffer.from(text);
+    const beginning = this.#beginning;
+    this.#beginning = undefined;
+    return beginning ?? (this.#received && this.#patiently(this.#received.body.next()));
   }
 
-  async #wholeText(body: Body): Promise<string> {
+  /** What is said instead of a stream; undefined if it is one after all. */
+  async #listen(body: Body, mayStream: boolean): Promise<string | undefined> {
     const pieces: Uint8Array[] = [];
-    for (let piece = await this.#patiently(body.next()); piece; piece = await this.#patiently(body.next())) pieces.push(piece);
+    let size = 0;
+    for (let piece = await this.#patiently(body.next()); piece; piece = await this.#patiently(body.next())) {
+      pieces.push(piece);
+      if (mayStream && size < START_LENGTH && STREAM_START.test(Buffer.concat(pieces).toString("latin1"))) {
+        this.#beginning = Buffer.concat(pieces);
+        return undefined;
+      }
+      size += piece.length;
+      if (size > LONGEST_REFUSAL) break;
+    }
     return Buffer.concat(pieces).toString("utf8");
   }
 
