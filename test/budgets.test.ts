@@ -204,4 +204,8 @@ test("two programs may start at once with no cache, and a cache that cannot be u
   writeFileSync(join(broken, ".cache"), "not a directory");
   const rpc = startRpc({ home: broken, args: ["--no-session"] });
   expect((await rpc.call("get_state")).success).toBe(true);
+  // Nothing can be made below /proc, and the system says so in a way that Node takes for a missing parent.
+  const homeless = startRpc({ home: "/proc/nobody", args: ["--no-session"] });
+  expect((await homeless.call("get_state")).success).toBe(true);
+  expect(await homeless.stop()).toEqual({ status: 0, signal: null });
 });

@@ -1,10 +1,9 @@
 /** Settings, places and environment: files of the user and of a trusted project, merged over defaults. */
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { AsyncSeriesHook } from "tapable";
 import { definePlugin, KernelError, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
 import { type Complain, complainer } from "../shared/complaints.ts";
-import { expandPath } from "../shared/paths.ts";
+import { expandPath, homeDirectory } from "../shared/paths.ts";
 import type { Place } from "../watching/contract.ts";
 import type { Branding, Settings } from "./contract.ts";
 import { readSettingsFile, type SettingsFile, writeSettingsKey } from "./file.ts";
@@ -84,7 +83,7 @@ class SettingsService implements Settings {
   }
 
   home(): string {
-    return this.env("HOME") || homedir();
+    return homeDirectory(this.env("HOME"));
   }
 
   agentDir(): string {

@@ -1,8 +1,7 @@
 /** `@file` arguments of the command line: texts become blocks of the prompt, images become attachments. */
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { type ImageContent, KernelError } from "../../core/index.ts";
-import { expandPath } from "./paths.ts";
+import { expandPath, homeDirectory } from "./paths.ts";
 
 export interface FileArguments {
   /** the blocks, one after the other; empty if there are none */
@@ -11,7 +10,7 @@ export interface FileArguments {
 }
 
 /** Reads the files in their order. A missing file is an error; an empty one is skipped. */
-export async function readFileArguments(files: readonly string[], cwd: string, home = homedir()): Promise<FileArguments> {
+export async function readFileArguments(files: readonly string[], cwd: string, home = homeDirectory()): Promise<FileArguments> {
   const blocks: string[] = [];
   const images: ImageContent[] = [];
   for (const file of files) {

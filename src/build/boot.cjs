@@ -159,12 +159,16 @@ function load(name) {
   return module.exports;
 }
 
-/** Step by step: Node's own `recursive` never ends where nothing can be made, as in /proc. */
-function makeDirectory(path) {
-  if (fs.existsSync(path)) return;
-  const parent = path.slice(0, path.lastIndexOf("/"));
-  if (parent) makeDirectory(parent);
-  fs.mkdirSync(path, { mode: 0o700 });
+/** Node's own `recursive` tries for ever where nothing can be made, as in /proc. */
+function makeDirectory(directory) {
+  if (fs.existsSync(directory)) return;
+  const parent = directory.slice(0, directory.lastIndexOf("/"));
+  if (parent !== "") makeDirectory(parent);
+  try {
+    fs.mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (error.code !== "EEXIST") throw error;
+  }
 }
 
 /** Whoever still needs one makes it again. */
@@ -184,14 +188,22 @@ function saveCaches() {
   try {
     makeDirectory(cacheDir);
     if (!isOurs(cacheDir)) return;
-    for (const [file, script] of unsaved) {
-      const temporary = `${file}.${process.pid}`;
-      const data = withUsualFlags(() => script.createCachedData());
-      fs.writeFileSync(temporary, data, { mode: 0o600 });
-      fs.renameSync(temporary, file);
-    }
+    for (const [file, script] of unsaved) save(file, script);
     dropOldCaches();
   } catch {}
+}
+
+function save(file, script) {
+  const temporary = `${file}.${process.pid}`;
+  const data = withUsualFlags(() => script.createCachedData());
+  try {
+    fs.writeFileSync(temporary, data, { mode: 0o600 });
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    // What a full disk took of it.
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
 }
 
 if (cacheDir) process.once("exit", saveCaches);

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
+import { chmodSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { preparePlaces, programPath, startRpc } from "../helpers/pi.ts";
+import { preparePlaces, programPath, startRpc, tempDir } from "../helpers/pi.ts";
 
 /** A model script is foreign code in our process: whatever it writes to stdout must not reach the client. */
 const noisy = `
@@ -55,5 +57,16 @@ describe("signals", () => {
     child.kill("SIGTERM");
     child.kill("SIGTERM");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(143);
+  });
+});
+
+describe("a user whom the system does not know", () => {
+  it.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("has no home and can use the agent all the same", async () => {
+    const cwd = tempDir();
+    chmodSync(cwd, 0o755);
+    const child = spawn(process.execPath, [programPath, "--mode", "rpc"], { cwd, uid: 54_321, gid: 54_321, env: { PATH: process.env.PATH } });
+    child.stdin.end('{"id":1,"type":"get_state"}\n');
+    const [out] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    expect(JSON.parse(out.split("\n")[0] as string)).toMatchObject({ id: 1, success: true });
   });
 });

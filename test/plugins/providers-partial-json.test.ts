@@ -88,7 +88,7 @@ test("ten thousand deltas cost no more each than a thousand", () => {
 });
 
 test("what is nested without end is refused, and not kept for those who would follow it down", () => {
-  const nested = (levels: number) => '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
   expect(JSON.stringify(new PartialJson().feed(nested(500)))).toBe(nested(500));
   expect(() => new PartialJson().feed(nested(501))).toThrow("nested more than 500 levels");
 });

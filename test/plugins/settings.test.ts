@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Kernel, messageOf } from "../../core/index.ts";
 import settings from "../../plugins/settings/index.ts";
@@ -54,6 +54,7 @@ test("places follow HOME and the agent directory variable, and work before the s
   expect(opened.projectDir()).toBe(join(dir, "project/.pi"));
   const other = await open({ env: { PI_CODING_AGENT_DIR: "~/elsewhere" } });
   expect(other.settings.agentDir()).toBe(join(dir, "elsewhere"));
+  for (const HOME of ["", "not/absolute"]) expect(isAbsolute((await open({ env: { HOME } })).settings.agentDir())).toBe(true);
   const kernel = new Kernel();
   await kernel.useAll([settings]);
   expect(kernel.service("settings").get("retry.maxRetries")).toBeTypeOf("number");

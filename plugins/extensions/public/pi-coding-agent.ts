@@ -1,6 +1,5 @@
 /** What `import … from "@mariozechner/pi-coding-agent"` gives extensions at run time. */
 import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse as parseYaml } from "yaml";
@@ -9,6 +8,7 @@ import type { SessionEntry } from "../../session/contract.ts";
 import { defineSessionManager } from "../../session/manager.ts";
 import { calculateContextTokens, convertToLlm, estimateTokens, serializeConversation } from "../../shared/conversation.ts";
 import { splitFrontmatter } from "../../shared/frontmatter.ts";
+import { homeDirectory } from "../../shared/paths.ts";
 import { buildSessionContext, contextEntries, entryMessage } from "../../shared/session-context.ts";
 import * as tools from "../../tools/factories.ts";
 import type { Instance } from "../instance.ts";
@@ -28,7 +28,7 @@ const withoutHost =
 export function createCodingAgentModule(runtime: Runtime): object {
   const settings = () => runtime.kernel.tryService("settings");
   const configDir = settings()?.branding.configDir ?? ".pi";
-  const agentDir = () => settings()?.agentDir() ?? join(homedir(), configDir, "agent");
+  const agentDir = () => settings()?.agentDir() ?? join(homeDirectory(), configDir, "agent");
   return {
     VERSION: API_VERSION,
     APP_NAME: settings()?.branding.name ?? "pi",

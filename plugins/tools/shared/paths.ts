@@ -1,8 +1,7 @@
 /** Paths as models write them. */
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { fileURLToPath } from "node:url";
-import { expandPath } from "../../shared/paths.ts";
+import { expandPath, homeDirectory } from "../../shared/paths.ts";
 
 const UNICODE_SPACES = /[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g;
 const NARROW_NO_BREAK_SPACE = "\u202F";
@@ -11,7 +10,7 @@ const NARROW_NO_BREAK_SPACE = "\u202F";
 export function resolvePath(path: string, cwd: string): string {
   const plain = path.replace(UNICODE_SPACES, " ").replace(/^@/, "");
   if (plain.startsWith("file://")) return fileURLToPath(plain);
-  return expandPath(plain, cwd, homedir());
+  return expandPath(plain, cwd, homeDirectory());
 }
 
 /** Like `resolvePath`; if nothing is there, also tries the spellings that macOS gives to file names. */
