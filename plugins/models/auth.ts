@@ -1,6 +1,7 @@
 /** Credentials: where a provider's key comes from, in order, and what a request is sent with. */
 import type { Model, PluginKernel } from "../../core/index.ts";
 import { KernelError, messageOf } from "../../core/index.ts";
+import { secretsIn } from "./address.ts";
 import type { CredentialFile } from "./auth-file.ts";
 import type { Auth, AuthStatus, Credential, OAuthCredential } from "./contract.ts";
 import type { ProviderView } from "./layers.ts";
@@ -67,7 +68,7 @@ export class Credentials {
     if (key !== undefined) this.#seen.add(key);
     const headers = { ...found.bearer, ...(await this.#headers(view, model, env)) };
     if (key !== undefined && (view.authHeader || found.bearer)) headers.Authorization ??= `Bearer ${key}`;
-    const baseUrl = view.source?.baseUrlFrom?.(env);
+    const baseUrl = view.source?.baseUrlFrom?.(env) ?? (model && view.addresses.get(model.baseUrl));
     return {
       ...(key !== undefined && !found.bearer && { apiKey: key }),
       ...(Object.keys(headers).length > 0 && { headers }),
@@ -92,6 +93,7 @@ export class Credentials {
       for (const name of view.source?.keyVariables ?? []) values.add(this.env(name));
       const templates = [...view.keys.map(({ value }) => value), ...[view.headers, ...view.modelHeaders.values()].flatMap((headers) => Object.values(headers))];
       for (const template of templates) values.add(this.#filled(template));
+      for (const address of view.addresses.values()) for (const secret of secretsIn(address)) values.add(secret);
     }
     return [...values].filter((value): value is string => value !== undefined && value.length >= SECRET_LENGTH);
   }

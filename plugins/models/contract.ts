@@ -13,7 +13,7 @@ export interface Auth {
   apiKey?: string;
   /** configured headers with their values filled in; they never stand in a Model */
   headers?: Record<string, string>;
-  /** instead of the model's, where the environment decides */
+  /** instead of the model's, where the environment decides or the address holds credentials */
   baseUrl?: string;
   env?: Record<string, string>;
 }

@@ -1,5 +1,6 @@
 /** One provider out of its layers: source, then models.json, then extensions, then the overrides of models.json. */
 import type { Model } from "../../core/index.ts";
+import { publicAddress } from "./address.ts";
 import type { ModelConfig, ModelSource, ProviderConfig, ProviderLayer } from "./contract.ts";
 import type { CustomProvider, ModelOverride } from "./custom.ts";
 
@@ -21,6 +22,8 @@ export interface ProviderView {
   /** the same for single models */
   modelHeaders: Map<string, Record<string, string>>;
   authHeader: boolean;
+  /** by the address that a model shows: the whole one, with the credentials in it */
+  addresses: Map<string, string>;
   /** absent for a provider that only configuration knows */
   source?: ModelSource;
 }
@@ -43,11 +46,13 @@ export function buildProvider({ id, source, discovered, custom, extensions }: La
     headers: { ...source?.headers },
     modelHeaders: new Map(),
     authHeader: source?.authHeader ?? false,
+    addresses: new Map(),
     ...(source && { source }),
   };
   if (custom) applyCustom(view, custom);
   for (const layer of extensions) applyExtension(view, layer);
   for (const [modelId, override] of Object.entries(custom?.modelOverrides ?? {})) applyOverride(view, modelId, override);
+  view.models = view.models.map((model) => withoutSecrets(view, model));
   return view;
 }
 
@@ -129,6 +134,13 @@ function applyOverride(view: ProviderView, id: string, override: ModelOverride):
     ...(compat && { compat: { ...model.compat, ...compat } }),
     ...(thinkingLevelMap && { thinkingLevelMap: { ...model.thinkingLevelMap, ...thinkingLevelMap } }),
   });
+}
+
+function withoutSecrets(view: ProviderView, model: Model): Model {
+  const baseUrl = publicAddress(model.baseUrl);
+  if (baseUrl === model.baseUrl) return model;
+  view.addresses.set(baseUrl, model.baseUrl);
+  return { ...model, baseUrl };
 }
 
 function merged(listed: readonly Model[], discovered: readonly Model[]): Model[] {

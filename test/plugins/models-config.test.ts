@@ -53,6 +53,12 @@ describe("models.json", () => {
     const text = '\uFEFF// mine\n{ "providers": { /* here */ "p": { "baseUrl": "http://x//y", "apiKey": "/*no*/" } } }';
     expect(parseCustomModels(text).get("p")).toEqual({ baseUrl: "http://x//y", apiKey: "/*no*/" });
   });
+  test("a mistake is told without the key beside it", () => {
+    for (const text of ['{"providers":{"p":{"apiKey": sk-literal-key}}}', '{"apiKey":"a" sk-literal-key}', "sk-literal-key"]) {
+      expect(() => parseCustomModels(text)).toThrow(/JSON/);
+      expect(() => parseCustomModels(text)).not.toThrow("literal");
+    }
+  });
   test.each([
     ["[]", "the file must be an object"],
     ["{}", "providers must be an object"],

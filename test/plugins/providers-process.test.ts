@@ -14,6 +14,7 @@ async function serve(...answers: AnswerSource[]): Promise<ModelServer> {
 }
 
 const KEY = "sk-process-key-abcdef";
+const LOGIN = "login-name-abcdef:login-word-ghijkl";
 const config = (server: ModelServer) => {
   const provider = (api: WireFormat) => ({ baseUrl: server.baseUrl(api), api, apiKey: KEY, models: [{ id: "m", reasoning: true }] });
   const providers = { a: provider("anthropic-messages"), c: provider("openai-completions"), r: provider("openai-responses") };
@@ -106,6 +107,32 @@ test("a key that servers repeat is in nothing that the program writes", async ()
   await rpc.stop();
   expect(JSON.stringify(rpc.frames) + rpc.stderr + readFileSync(sessionFile, "utf8")).not.toContain(KEY);
   for (const file of filesUnder(rpc.places.agentDir).filter((path) => !path.endsWith("models.json"))) expect(readFileSync(file, "utf8")).not.toContain(KEY);
+});
+
+test("a login in an address goes to the server and into nothing that the program writes", async () => {
+  const server = await serve((request) => ({ status: 400, body: `No: ${request.headers.authorization} ${LOGIN} ${request.path}` }));
+  const address = server.baseUrl("anthropic-messages").replace("://", `://${LOGIN}@`);
+  const provider = { baseUrl: address, api: "anthropic-messages", apiKey: KEY, models: [{ id: "m" }] };
+  const rpc = startRpc({
+    args: ["--model", "a/m", "--record", "record.jsonl"],
+    agentFiles: { "models.json": JSON.stringify({ providers: { a: provider } }), "settings.json": JSON.stringify({ retry: { enabled: false } }) },
+  });
+  const { model, sessionFile } = await rpc.ask("get_state");
+  expect(model.baseUrl).toBe(server.baseUrl("anthropic-messages"));
+  const frames = await rpc.prompt("One");
+  expect(lastAnswer(frames)?.errorMessage).toMatch(/^400 No: Basic \[secret\] \[secret\]:\[secret\] /);
+  await rpc.ask("get_available_models");
+  const page = join(rpc.places.cwd, "page.html");
+  await rpc.ask("export_html", { outputPath: page });
+  await rpc.stop();
+  const basic = Buffer.from(LOGIN).toString("base64");
+  expect(server.requests[0]?.headers.authorization).toBe(`Basic ${basic}`);
+  const written = [
+    JSON.stringify(rpc.frames),
+    rpc.stderr,
+    ...[sessionFile, page, join(rpc.places.cwd, "record.jsonl")].map((file) => readFileSync(file, "utf8")),
+  ];
+  for (const text of written) for (const secret of [...LOGIN.split(":"), basic]) expect(text).not.toContain(secret);
 });
 
 // The CPU of another process is read where Linux tells it.
