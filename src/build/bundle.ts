@@ -60,7 +60,8 @@ export async function bundle(input: BundleInput, { chunks }: { chunks: boolean }
   let scripts: Scripts;
   try {
     // Modules of the team's own may do something when they are imported.
-    const isPatient = (path: string) => path.includes("node_modules/") || /^(core|plugins|src)\//.test(path);
+    const ours = ["core", "plugins", "src"].map((directory) => join(root, directory, "/"));
+    const isPatient = (file: string) => /[\\/]node_modules[\\/]/.test(file) || ours.some((directory) => file.startsWith(directory));
     scripts = await scriptsOf({ esbuild, result, root, directory: out, core, isPatient });
   } catch (error) {
     // A function cannot wait while it is evaluated, a module can.

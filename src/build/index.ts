@@ -48,7 +48,7 @@ export async function buildDistribution(args: string[], io: Io, cwd: string, roo
     }
   };
   const built = await make(bundle(input, { chunks }));
-  const inputs = bytesByInput(built.metafile);
+  const inputs = bytesByInput(built.metafile, root);
   refuseExcluded(inputs, chosen, files);
   const manifest: Manifest = {
     name: bin,
@@ -56,7 +56,7 @@ export async function buildDistribution(args: string[], io: Io, cwd: string, roo
     bytes: [...built.files.values()].reduce((sum, { length }) => sum + length, 0),
     ...(await contentsOf(program)),
     modules: modulesOf(inputs),
-    packages: packagesOf(inputs, root),
+    packages: packagesOf(inputs),
   };
   const manifestFile = join(target, `${bin}.manifest.json`);
   // An earlier build's chunks may hold what this one has left out.

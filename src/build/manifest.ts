@@ -1,6 +1,6 @@
 /** What a built distribution contains, read from the bundler's own module graph. */
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import type { Metafile } from "esbuild";
 
 export interface PackageEntry {
@@ -27,24 +27,35 @@ export interface Manifest extends Contents {
   packages: PackageEntry[];
 }
 
-/** Bytes of each input in all outputs. */
-export function bytesByInput(metafile: Metafile): Map<string, number> {
+/** Bytes of each input in all outputs: our own modules by their place in the package, all other files by their whole path. */
+export function bytesByInput(metafile: Metafile, root: string): Map<string, number> {
   const bytes = new Map<string, number>();
   for (const output of Object.values(metafile.outputs)) {
-    for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) bytes.set(input, (bytes.get(input) ?? 0) + bytesInOutput);
+    for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
+      const place = placeOf(input, root);
+      bytes.set(place, (bytes.get(place) ?? 0) + bytesInOutput);
+    }
   }
   return bytes;
 }
 
-export function packagesOf(inputs: Map<string, number>, root: string): PackageEntry[] {
+/** Packages that lie beside ours and not in it are `../name` to the bundler. */
+function placeOf(input: string, root: string): string {
+  const path = resolve(root, input.replace(/^compiled:/, ""));
+  const inside = relative(root, path);
+  return inside.startsWith("..") || inside.startsWith("node_modules") ? path : inside;
+}
+
+export function packagesOf(inputs: Map<string, number>): PackageEntry[] {
+  // By their folders: two versions of one package are two entries.
   const packages = new Map<string, PackageEntry>();
   for (const [input, bytes] of inputs) {
     const folder = packageFolder(input);
     if (!folder) continue;
     const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length);
-    const known = packages.get(name);
+    const known = packages.get(folder);
     if (known) known.bytes += bytes;
-    else packages.set(name, { name, ...versionOf(root, folder), bytes });
+    else packages.set(folder, { name, ...versionOf(folder), bytes });
   }
   return [...packages.values()].sort((a, b) => b.bytes - a.bytes);
 }
@@ -53,10 +64,10 @@ function packageFolder(input: string): string | undefined {
   return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
 }
 
-function versionOf(root: string, folder: string): { version: string; license: string } {
-  const place = [join(root, folder), folder].find((directory) => existsSync(join(directory, "package.json")));
-  if (!place) return { version: "unknown", license: "unknown" };
-  const { version = "unknown", license = "unknown" } = JSON.parse(readFileSync(join(place, "package.json"), "utf8"));
+function versionOf(folder: string): { version: string; license: string } {
+  const file = join(folder, "package.json");
+  if (!existsSync(file)) return { version: "unknown", license: "unknown" };
+  const { version = "unknown", license = "unknown" } = JSON.parse(readFileSync(file, "utf8"));
   return { version, license: typeof license === "string" ? license : (license.type ?? "unknown") };
 }
 

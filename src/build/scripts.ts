@@ -19,7 +19,7 @@ export interface ScriptsInput {
   /** the entry's file */
   core: string;
   /** Whether a module may be evaluated when something of it is used, and not when it is imported; default: all. */
-  isPatient?(input: string): boolean;
+  isPatient?(file: string): boolean;
 }
 
 /** Scripts by their place in the directory. The core's is an object of functions, any other a function. */
@@ -38,12 +38,15 @@ export async function scriptsOf({ esbuild, result, root, directory, core, isPati
   const { metafile, outputFiles } = result;
   const placeOf = (path: string) => relative(directory, path).replaceAll("\\", "/");
   const names = new Set(outputFiles.map(({ path }) => path));
-  const inputsOf = new Map(Object.entries(metafile.outputs).map(([path, { inputs }]) => [resolve(root, path), Object.keys(inputs)]));
+  // Packages may lie beside ours and not in it.
+  const fileOf = (input: string) => resolve(root, input.replace(/^[a-z-]{2,}:/, ""));
+  const inputsOf = new Map(Object.entries(metafile.outputs).map(([path, { inputs }]) => [resolve(root, path), Object.keys(inputs).map(fileOf)]));
   const eager = new Set([...inputsOf].filter(([, inputs]) => !inputs.every(isPatient)).map(([path]) => placeOf(path)));
   const codes = new Map<string, string>();
   for (const { path, text } of outputFiles) codes.set(path, await toCommonJs(esbuild, text, path, names, placeOf, eager));
   // Packages that may never be used stay outside, e.g. typebox.
-  const isPackages = (path: string) => inputsOf.get(path)?.length !== 0 && inputsOf.get(path)?.every((input) => input.includes("node_modules/"));
+  const isPackage = (file: string) => /^(\.\..*)?node_modules\b/.test(relative(root, file).replaceAll("\\", "/"));
+  const isPackages = (path: string) => inputsOf.get(path)?.length !== 0 && inputsOf.get(path)?.every(isPackage);
   const always = withImports(core, codes, (name) => join(directory, name), isPackages);
   const scripts: Scripts = new Map([[placeOf(core), pack([...always].map((path) => [placeOf(path), codes.get(path) as string]))]]);
   for (const [path, code] of codes) if (!always.has(path)) scripts.set(placeOf(path), scriptOf(code));

@@ -37,6 +37,7 @@ describe("the command line", () => {
 
   it("an option without its value says so", async () => {
     expectOneSentence(await runPi({ args: ["--model"] }), "Option --model needs a value");
+    expectOneSentence(await runPi({ args: ["--distribution"] }), "Option --distribution needs a value");
   });
 
   it("an unreadable script file fails the run with its name", async () => {

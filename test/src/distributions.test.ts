@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { flatten, Kernel, KernelError } from "../../core/index.ts";
 import { createAgent } from "../../src/agent.ts";
+import { bytesByInput, packagesOf } from "../../src/build/manifest.ts";
 import { only, without } from "../../src/distribution.ts";
 import ci from "../../src/distributions/ci.ts";
 import minimal from "../../src/distributions/minimal.ts";
@@ -259,6 +260,37 @@ describe("building", () => {
     expect(help).toMatch(/^Usage: acme-agent/);
     expect(help).not.toMatch(/Usage: pi|~\/\.pi\b|pi-kernel|\bPI_/);
     expect(help).not.toMatch(/\bbuild <distribution/);
+  });
+
+  it("with --chunks the same, in pieces that are read when they are needed", async () => {
+    const { directory } = build({ "acme.ts": acme }, "acme.ts", "--chunks");
+    expect(readdirSync(join(directory, "out")).sort()).toEqual(["acme-agent.manifest.json", "acme-agent.mjs", "chunks"]);
+    const env = { PATH: process.env.PATH, HOME: directory };
+    expect(execFileSync(process.execPath, [join(directory, "out/acme-agent.mjs"), "Hello"], { cwd: tempDir(), env, encoding: "utf8" })).toContain("You said:");
+  });
+
+  it("names packages wherever they lie, and of two versions both", () => {
+    const place = tempDir();
+    for (const [folder, version] of Object.entries({ "node_modules/openai": "6.0.0", "node_modules/pi-kernel/node_modules/openai": "5.0.0" })) {
+      mkdirSync(join(place, folder), { recursive: true });
+      writeFileSync(join(place, folder, "package.json"), JSON.stringify({ version, license: "MIT" }));
+    }
+    const root = join(place, "node_modules/pi-kernel");
+    const sizes = {
+      "../openai/index.js": 3,
+      "node_modules/openai/index.js": 2,
+      "core/kernel.ts": 5,
+      [`compiled:${root}/builtin-extensions/x.ts`]: 7,
+      "../../acme.ts": 1,
+    };
+    const inputs = Object.fromEntries(Object.entries(sizes).map(([input, bytesInOutput]) => [input, { bytesInOutput }]));
+    const bytes = bytesByInput({ inputs: {}, outputs: { out: { inputs, bytes: 18, imports: [], exports: [] } } }, root);
+    expect(packagesOf(bytes)).toEqual([
+      { name: "openai", version: "6.0.0", license: "MIT", bytes: 3 },
+      { name: "openai", version: "5.0.0", license: "MIT", bytes: 2 },
+    ]);
+    expect(bytes.has(join(place, "node_modules/openai/index.js"))).toBe(true);
+    expect(bytes.get("builtin-extensions/x.ts")).toBe(7);
   });
 
   it.each([
