@@ -1,5 +1,6 @@
 /** The agent as a child process: started, watched, ended. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { AgentGoneError, type Exit } from "./errors.ts";
 
@@ -22,9 +23,11 @@ export class AgentProcess {
   /** Resolves with the end of the process, or with the reason why it could not be started. */
   readonly exited: Promise<Exit | Error>;
   readonly #child: ChildProcess;
+  readonly #cwd: string | undefined;
   #stderr = "";
 
   constructor({ command: [program = "", ...first], args, cwd, env, onStderr }: ProcessOptions) {
+    this.#cwd = cwd;
     this.#child = spawn(program, [...first, ...args], { ...(cwd && { cwd }), env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
     const { stdin, stdout, stderr } = this.#child;
     this.input = stdin as Writable;
@@ -59,8 +62,13 @@ export class AgentProcess {
 
   /** Why nothing more comes from it. */
   goneError(end: Exit | Error): AgentGoneError {
-    if (end instanceof Error) return new AgentGoneError(`The agent could not be started: ${end.message}`);
+    if (end instanceof Error) return new AgentGoneError(`The agent could not be started: ${this.#whyNot(end)}`);
     const how = end.signal ? `was ended by ${end.signal}` : `ended with status ${end.code}`;
     return new AgentGoneError(`The agent ${how}.`, end, this.#stderr);
+  }
+
+  /** Node blames the program also where the directory is missing. */
+  #whyNot(error: Error): string {
+    return this.#cwd !== undefined && !existsSync(this.#cwd) ? `the directory ${this.#cwd} does not exist` : error.message;
   }
 }

@@ -375,6 +375,7 @@ describe("the end", () => {
   test("a program that is not there, one that refuses its options", async () => {
     await expect(new RpcClient({ command: "/no/such/program" }).start()).rejects.toThrow(/could not be started: .*ENOENT/);
     const options = optionsFor(preparePlaces());
+    await expect(new RpcClient({ ...options, cwd: "/no/such/place" }).start()).rejects.toThrow("the directory /no/such/place does not exist");
     await expect(new RpcClient({ ...options, args: ["--thinking", "very"] }).start()).rejects.toThrow(/ended with status 1[\s\S]*thinking/i);
     await expect(new RpcClient(options).getState()).rejects.toThrow("call start() first");
   });
