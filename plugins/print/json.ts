@@ -34,8 +34,11 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   const prompts = await collectPrompts(kernel, io);
   // A reader that is gone ends the run; what is left to say is discarded.
   let isGone = false;
-  const onGone = () => {
+  let failure: NodeJS.ErrnoException | undefined;
+  const onGone = (error?: NodeJS.ErrnoException) => {
     isGone = true;
+    // A reader that went away has read what it wanted.
+    if (error?.code !== "EPIPE") failure = error;
     void kernel.run.abort();
   };
   const writer = new FrameWriter({ onGone });
@@ -58,6 +61,8 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
       if (isGone) break;
       await runPrompt(kernel, prompt);
     }
+    await writer.flush();
+    if (failure) throw new Error(`The events cannot be written: ${failure.message}`);
     return 0;
   } catch (error) {
     io.stderr.write(`Error: ${messageOf(error)}\n`);

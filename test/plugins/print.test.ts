@@ -67,6 +67,8 @@ describe("print mode", () => {
         child.on("close", (status) => resolve({ status, stderr }));
       });
     expect(await through('"$@" > /dev/full')).toEqual({ status: 1, stderr: expect.stringMatching(/^Error: The answer cannot be written: ENOSPC.*\n$/) });
+    const json = await through('"$@" --mode json > /dev/full');
+    expect(json).toEqual({ status: 1, stderr: expect.stringMatching(/^Error: The events cannot be written: ENOSPC.*\n$/) });
     expect(await through('"$@" | true')).toEqual({ status: 0, stderr: "" });
   });
 
