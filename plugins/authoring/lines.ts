@@ -1,6 +1,7 @@
 /** Lines in and out: a prompt on a terminal, plain lines through a pipe. */
 import { createInterface, type Interface } from "node:readline";
 import type { Io } from "../../core/index.ts";
+import { terminalText } from "../shared/terminal-text.ts";
 
 export class Lines {
   readonly #io: Io;
@@ -32,14 +33,14 @@ export class Lines {
     this.#endLine();
     const isColoured = style === "dim" && this.#io.stdout.isTTY;
     const isAsking = this.#waiting.length > 0 && this.#io.stdout.isTTY;
-    const shown = text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+    const shown = terminalText(text);
     this.#io.stdout.write(`${isAsking ? "\r\u001b[K" : ""}${isColoured ? `\u001b[2m${shown}\u001b[22m` : shown}\n`);
     if (isAsking) this.#show();
   }
 
   /** Writes a part of a line. */
   stream(text: string): void {
-    this.#io.stdout.write(text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, ""));
+    this.#io.stdout.write(terminalText(text));
     this.#isMidLine = !text.endsWith("\n");
   }
 
@@ -73,7 +74,7 @@ export class Lines {
   #show(): void {
     const asking = this.#waiting.at(-1);
     if (!asking || !this.#io.stdout.isTTY) return;
-    this.#input?.setPrompt(asking.prompt);
+    this.#input?.setPrompt(terminalText(asking.prompt));
     this.#input?.prompt(true);
   }
 

@@ -1,6 +1,7 @@
 /** Lines in and text out of a terminal. */
 import { createInterface, type Interface } from "node:readline";
 import type { Io } from "../../core/index.ts";
+import { terminalText } from "../shared/terminal-text.ts";
 
 const styles = { plain: ["", ""], dim: ["\u001b[2m", "\u001b[22m"] } as const;
 
@@ -33,7 +34,7 @@ export class Terminal {
     const read = this.#read.shift();
     if (read !== undefined) return Promise.resolve(read);
     if (this.#isClosed) return Promise.resolve(undefined);
-    this.#lines.setPrompt(prompt);
+    this.#lines.setPrompt(terminalText(prompt));
     this.#lines.prompt();
     return new Promise((resolve) => {
       this.#waiting = resolve;
@@ -49,7 +50,7 @@ export class Terminal {
   /** Writes a part of a line. */
   stream(text: string, style: keyof typeof styles = "plain"): void {
     const [before, after] = styles[style];
-    this.#out.write(`${before}${withoutControls(text)}${after}`);
+    this.#out.write(`${before}${terminalText(text)}${after}`);
     this.#isMidLine = !text.endsWith("\n");
   }
 
@@ -68,9 +69,4 @@ export class Terminal {
   close(): void {
     this.#lines.close();
   }
-}
-
-/** A model's text must not move the cursor or change the terminal. */
-function withoutControls(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
 }

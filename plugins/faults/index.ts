@@ -2,6 +2,7 @@
 import { definePlugin, messageOf, Stage } from "../../core/index.ts";
 import type {} from "../process/contract.ts";
 import type {} from "../settings/contract.ts";
+import { textFor } from "../shared/terminal-text.ts";
 
 export const faults = definePlugin({
   name: "faults",
@@ -11,7 +12,7 @@ export const faults = definePlugin({
       if (!stderr) return;
       const isVerbose = kernel.options.verbose === true || kernel.tryService("settings")?.ownEnv("DEBUG") === "1";
       const detail = isVerbose && error instanceof Error && error.stack ? error.stack : messageOf(error);
-      stderr.write(`${from} (${during}): ${detail}\n`);
+      stderr.write(`${textFor(stderr, `${from} (${during}): ${detail}`)}\n`);
     });
   },
 });

@@ -2,6 +2,7 @@
 import { type AgentMessage, type AssistantMessage, definePlugin, type Io, type PluginKernel, Stage, textOf } from "../../core/index.ts";
 import type {} from "../compaction/contract.ts";
 import type {} from "../retry/contract.ts";
+import { terminalText, textFor } from "../shared/terminal-text.ts";
 import { collectPrompts, runPrompt } from "./prompts.ts";
 import { watchReader } from "./reader.ts";
 
@@ -41,10 +42,10 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
 async function answer(io: Io, message: AssistantMessage | undefined): Promise<number> {
   if (!message) return 0;
   if (message.stopReason === "error" || message.stopReason === "aborted") {
-    io.stderr.write(`${message.errorMessage || `Request ${message.stopReason}`}\n`);
+    io.stderr.write(`${textFor(io.stderr, message.errorMessage || `Request ${message.stopReason}`)}\n`);
     return 1;
   }
-  const failure = await write(io, `${textOf(message.content)}\n`);
+  const failure = await write(io, `${textFor(io.stdout, textOf(message.content))}\n`);
   // A reader that went away has read what it wanted.
   if (!failure || failure.code === "EPIPE") return 0;
   io.stderr.write(`Error: The answer cannot be written: ${failure.message}\n`);
@@ -63,10 +64,11 @@ function lastAssistant(messages: readonly AgentMessage[]): AssistantMessage | un
 }
 
 function showProgress(kernel: PluginKernel, io: Io): () => void {
+  const tell = (text: string) => io.stderr.write(`· ${terminalText(text)}\n`);
   return kernel.hooks.event.tap({ name: "progress", stage: Stage.wire }, (event) => {
-    if (event.type === "tool_execution_start") io.stderr.write(`· ${event.toolName} ${brief(event.args)}\n`);
-    if (event.type === "auto_retry_start") io.stderr.write(`· retrying in ${Math.round(event.delayMs / 1000)} s: ${event.errorMessage}\n`);
-    if (event.type === "compaction_start") io.stderr.write("· compacting the conversation\n");
+    if (event.type === "tool_execution_start") tell(`${event.toolName} ${brief(event.args)}`);
+    if (event.type === "auto_retry_start") tell(`retrying in ${Math.round(event.delayMs / 1000)} s: ${event.errorMessage}`);
+    if (event.type === "compaction_start") tell("compacting the conversation");
   });
 }
 

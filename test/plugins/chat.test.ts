@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { type PiOptions, preparePlaces, programPath } from "../helpers/pi.ts";
+import { type PiOptions, preparePlaces, programPath, runPi } from "../helpers/pi.ts";
 
 const hasTerminal = (() => {
   try {
@@ -66,5 +66,27 @@ describe.skipIf(!hasTerminal)("the chat (needs the program script for a terminal
     await chat.until("still here");
     chat.type("\u0004");
     expect(await chat.closed).toBe(0);
+  });
+
+  it("neither can what is asked about: a question shows the command as it is", async () => {
+    const guard = `export default (pi) => pi.on("tool_call", async ({ input }, ctx) => {
+      if (!(await ctx.ui.confirm("Run it?", input.command))) return { block: true, reason: "no" };
+    });`;
+    const command = "rm -rf precious\u001b[2K\r\u202els";
+    const script = { responses: [{ toolCalls: [{ name: "bash", arguments: { command } }] }, "Never mind."] };
+    const chat = openChat({ agentFiles: { "extensions/guard.ts": guard }, script });
+    await chat.until("> ");
+    chat.type("Go\r");
+    await chat.until("Run it? rm -rf precious[2Kls [y/N]");
+    chat.type("n\r");
+    await chat.until("Never mind.");
+    chat.type("\u0004");
+    expect(await chat.closed).toBe(0);
+  });
+
+  it("nor an answer that is printed on a terminal; through a pipe it comes as it is", async () => {
+    const options = { args: ["-p", "hi"], script: { responses: ["clear\u001b[2Jed"] } };
+    await openChat(options).until("clear[2Jed");
+    expect((await runPi(options)).stdout).toBe("clear\u001b[2Jed\n");
   });
 });
