@@ -159,3 +159,19 @@ test("at the end of input a pending call fails without a record and is in the se
   expect(rpc.frames.filter(({ type }) => type === "host_tool_cancel")).toEqual([]);
   expect(readFileSync(sessionFile, "utf8")).toContain("Host tool call was cancelled.");
 });
+
+test("a result nested deeper than the engine follows is stored, and the session with it", async () => {
+  const rpc = startRpc({ script: { responses: [calling(), "Seen.", "Still here."] } });
+  await rpc.ask("set_host_tools", { tools: [echo] });
+  rpc.send({ type: "prompt", message: "Go" });
+  const { id } = await rpc.find(isCall);
+  const details = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+  rpc.child.stdin.write(`{"type":"host_tool_result","id":"${id}","result":{"content":[{"type":"text","text":"deep"}],"details":${details}}}\n`);
+  await rpc.find(({ type }) => type === "agent_settled");
+  await rpc.prompt("Again");
+  const { sessionFile, messageCount } = await rpc.ask("get_state");
+  expect(messageCount).toBe(6);
+  await rpc.stop();
+  const again = startRpc({ args: ["--session", sessionFile], cwd: rpc.places.cwd, home: rpc.places.home });
+  expect((await again.ask("get_state")).messageCount).toBe(6);
+});
