@@ -45,7 +45,7 @@ export async function scriptsOf({ esbuild, result, root, directory, core, isPati
   const codes = new Map<string, string>();
   for (const { path, text } of outputFiles) codes.set(path, await toCommonJs(esbuild, text, path, names, placeOf, eager));
   // Packages that may never be used stay outside, e.g. typebox.
-  const isPackage = (file: string) => /^(\.\..*)?node_modules\b/.test(relative(root, file).replaceAll("\\", "/"));
+  const isPackage = (file: string) => /^(node_modules\b|\.\..*)/.test(relative(root, file)) && /[\\/]node_modules[\\/]/.test(file);
   const isPackages = (path: string) => inputsOf.get(path)?.length !== 0 && inputsOf.get(path)?.every(isPackage);
   const always = withImports(core, codes, (name) => join(directory, name), isPackages);
   const scripts: Scripts = new Map([[placeOf(core), pack([...always].map((path) => [placeOf(path), codes.get(path) as string]))]]);
