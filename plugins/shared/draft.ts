@@ -27,6 +27,7 @@ export class Draft {
   /** an addition to an open block that no event shows yet */
   #heldAt = -1;
   #held = "";
+  #isCut = false;
 
   constructor(model: Model) {
     this.#message = emptyMessage(model, "stop");
@@ -99,6 +100,7 @@ export class Draft {
     this.#open.delete(contentIndex);
     if (block.type === "toolCall") {
       const toolCall: ToolCall = json ? { ...block, arguments: json.end() } : block;
+      this.#isCut ||= json?.isCut === true;
       this.#replace(contentIndex, toolCall);
       this.#events.push({ type: "toolcall_end", contentIndex, toolCall, partial: this.#message });
     } else if (block.type === "text") this.#events.push({ type: "text_end", contentIndex, content: block.text, partial: this.#message });
@@ -111,6 +113,11 @@ export class Draft {
 
   get hasCalls(): boolean {
     return this.#message.content.some(({ type }) => type === "toolCall");
+  }
+
+  /** The arguments of a call broke off: what is there of them was not meant to be run. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   done(reason: Reason, usage: Usage): AssistantMessageEvent {

@@ -59,6 +59,11 @@ export class PartialJson {
     return this.#isOver;
   }
 
+  /** whether the text broke off inside of the object */
+  get isCut(): boolean {
+    return this.#open.length > 0;
+  }
+
   #readMark(mark: string): void {
     if (this.#isOver || /\s/.test(mark)) return;
     if (mark === "{") this.#enter({});

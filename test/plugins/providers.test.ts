@@ -118,6 +118,12 @@ describe.each(wires)("%s", (wire) => {
     expect((await ask(wire)).message).toMatchObject({ stopReason: "length", content: [{ text: "Once upon" }] });
   });
 
+  test("a tool call whose arguments break off was cut, whatever the server calls it", async () => {
+    const { ask } = await setUp([{ blocks: [{ toolCall: { name: "read", json: ['{"path":"/tmp/a', "bc"] } }] }]);
+    const { message } = await ask(wire, { tools: [readTool] });
+    expect(message).toMatchObject({ stopReason: "length", content: [{ type: "toolCall", name: "read" }] });
+  });
+
   test("a refusal says so", async () => {
     const { ask } = await setUp([wire === "anthropic-messages" ? { text: "I ", stop: "refusal" } : { blocks: [{ refusal: ["I cannot ", "do that."] }] }]);
     const { message } = await ask(wire);

@@ -105,7 +105,8 @@ export async function* exchange<Payload extends object, Chunk>(
     yield* draft.take();
     if (ending.raw) draft.note({ rawStopReason: ending.raw });
     if ("error" in ending) yield draft.fail("error", hideSecrets(ending.error, [...secrets, ...environment.secrets()]), usage());
-    else yield draft.done(ending.reason, usage());
+    // Some servers call it the use of a tool all the same.
+    else yield draft.done(ending.reason === "toolUse" && draft.isCut ? "length" : ending.reason, usage());
   } catch (error) {
     if (given.signal.aborted) yield draft.fail("aborted", ABORTED, usage());
     else {
