@@ -99,6 +99,14 @@ describe.each(wires)("%s", (wire) => {
     ]);
   });
 
+  test("counts that are no numbers do no harm", async () => {
+    const { ask } = await setUp([{ text: "Hi", usage: { input: "12" as unknown as number, output: -3, cacheRead: "many" as unknown as number } }]);
+    const { usage } = (await ask(wire)).message;
+    for (const count of [usage.input, usage.output, usage.cacheRead, usage.cacheWrite, usage.totalTokens, usage.cost.total])
+      expect(count).toBeGreaterThanOrEqual(0);
+    expect(usage.totalTokens).toBe(usage.input + usage.output);
+  });
+
   test("a server that does not count", async () => {
     const { ask } = await setUp([{ text: "Hi", usage: false }]);
     const { message } = await ask(wire);

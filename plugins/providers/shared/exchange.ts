@@ -158,7 +158,19 @@ function credentialsIn(headers: Record<string, string | null>): string[] {
 
 function usageOf(model: Model, counts: Counts | undefined): Usage {
   if (!counts) return zeroUsage();
-  const { input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning } = counts;
+  const [input, output, cacheRead, cacheWrite] = [counts.input, counts.output, counts.cacheRead, counts.cacheWrite].map(countOf) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const [cacheWrite1h, reasoning] = [countOf(counts.cacheWrite1h), countOf(counts.reasoning)];
   const known = { input, output, cacheRead, cacheWrite, ...(cacheWrite1h && { cacheWrite1h }), ...(reasoning && { reasoning }) };
   return { ...known, totalTokens: input + output + cacheRead + cacheWrite, cost: calculateCost(model, known) };
+}
+
+/** Servers send counts as text, or less than nothing. */
+function countOf(given: unknown): number {
+  const count = Number(given);
+  return count > 0 && Number.isFinite(count) ? count : 0;
 }
