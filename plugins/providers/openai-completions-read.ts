@@ -78,9 +78,19 @@ export class CompletionsReader implements Reader<Chunk> {
       break;
     }
     if (Array.isArray(delta.reasoning_details)) this.#readDetails(delta.reasoning_details as Detail[]);
-    if (typeof delta.content === "string" && delta.content) this.#grow("text", delta.content);
+    this.#readContent(delta.content);
     if (typeof delta.refusal === "string" && delta.refusal) this.#grow("text", delta.refusal);
     for (const call of delta.tool_calls ?? []) this.#readCall(call);
+  }
+
+  /** A text; at Mistral, once a model thinks, a list of parts. */
+  #readContent(content: unknown): void {
+    const parts = Array.isArray(content) ? (content as (Detail | null)[]) : [{ type: "text", text: content }];
+    for (const part of parts) {
+      const kind = part?.type === "thinking" ? "thinking" : "text";
+      const text = plainText(part?.[kind]);
+      if (text) this.#grow(kind, text);
+    }
   }
 
   #grow(kind: "text" | "thinking", text: string, signature?: string): void {
@@ -154,6 +164,11 @@ export class CompletionsReader implements Reader<Chunk> {
       ...(reasoning > 0 && { reasoning }),
     };
   }
+}
+
+function plainText(given: unknown): string {
+  if (typeof given === "string") return given;
+  return Array.isArray(given) ? given.map((part: Detail | null) => plainText(part?.text)).join("") : "";
 }
 
 function joined(before: Detail, more: Detail): Detail {

@@ -268,6 +268,20 @@ describe.each(wires)("%s", (wire) => {
   });
 });
 
+test("openai-completions: content that comes as a list of parts", async () => {
+  const frame = (content: unknown, finish_reason: string | null = null) => ({ id: "c", choices: [{ index: 0, delta: { content }, finish_reason }] });
+  const thought = (text: string) => [{ type: "thinking", thinking: [{ type: "text", text }] }];
+  const frames = [frame(thought("Let ")), frame(thought("me see.")), frame([{ type: "text", text: "Four" }, null, { type: "reference" }]), frame(".", "stop")];
+  const { ask } = await setUp([{ frames }]);
+  expect((await ask("openai-completions")).message).toMatchObject({
+    stopReason: "stop",
+    content: [
+      { type: "thinking", thinking: "Let me see." },
+      { type: "text", text: "Four." },
+    ],
+  });
+});
+
 /** A proxy that only knows CONNECT. */
 async function tunnel(): Promise<{ url: string; targets: string[] }> {
   const targets: string[] = [];
