@@ -282,6 +282,11 @@ test("openai-completions: content that comes as a list of parts", async () => {
   });
 });
 
+test.each(wires)("%s: a web page in place of an answer is told as it is", async (wire) => {
+  const { ask } = await setUp([{ frames: ["<!doctype html><title>Welcome</title>"], headers: { "content-type": "text/html" } }]);
+  expect((await ask(wire)).message).toMatchObject({ stopReason: "error", errorMessage: "200 <!doctype html><title>Welcome</title>" });
+});
+
 /** A proxy that only knows CONNECT. */
 async function tunnel(): Promise<{ url: string; targets: string[] }> {
   const targets: string[] = [];

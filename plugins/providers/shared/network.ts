@@ -153,7 +153,7 @@ export class Connection {
     const { status, headers } = received;
     await this.#options.onResponse({ status, headers });
     const isGood = status >= 200 && status < 300;
-    if (isGood && !/^application\/(problem\+)?json/i.test(headers["content-type"] ?? "")) return;
+    if (isGood && !/^(application\/(problem\+)?json|text\/html)/i.test(headers["content-type"] ?? "")) return;
     const said = await this.#listen(received.body, isGood);
     if (said === undefined) return;
     this.refusal = { status, headers, body: said };
