@@ -1,6 +1,6 @@
 /** Older versions of the session file, brought to the current one in memory. */
 import { shortId } from "../shared/ids.ts";
-import type { SessionEntry, SessionHeader } from "./contract.ts";
+import type { SessionHeader } from "./contract.ts";
 
 export const SESSION_VERSION = 3;
 
@@ -15,10 +15,10 @@ export function versionOf(header: SessionHeader): number {
 }
 
 /** The header and entries of an older file in the current form; everything they do not concern stays as it is. */
-export function migrate(header: SessionHeader, lines: readonly Line[]): { header: SessionHeader; entries: SessionEntry[] } {
+export function migrate(header: SessionHeader, lines: readonly Line[]): { header: SessionHeader; entries: Record<string, unknown>[] } {
   const version = versionOf(header);
   const chained = version < 2 ? chain(lines) : lines.map(({ value }) => value);
-  return { header: { ...header, version: SESSION_VERSION }, entries: chained.map(renameHookMessage) as unknown as SessionEntry[] };
+  return { header: { ...header, version: SESSION_VERSION }, entries: chained.map(renameHookMessage) };
 }
 
 /** Version 1 was a list: each entry gets an id and the one before it as parent. */

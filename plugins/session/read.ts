@@ -4,6 +4,7 @@ import { KernelError, messageOf } from "../../core/index.ts";
 import type { SessionEntry, SessionHeader } from "./contract.ts";
 import { parseObject, readLines } from "./lines.ts";
 import { type Line, migrate, SESSION_VERSION, versionOf } from "./migrate.ts";
+import { soundEntry } from "./sound.ts";
 
 /** A session file that cannot be used; the message is for people. */
 export class SessionFileError extends KernelError {
@@ -55,8 +56,8 @@ export function loadSession(path: string): LoadedSession {
     throw error instanceof SessionFileError ? error : cannotBeRead(error);
   }
   const isMigrated = header !== undefined && versionOf(header) < SESSION_VERSION;
-  const result = header && isMigrated ? migrate(header, lines) : { header, entries: lines.map(({ value }) => value as unknown as SessionEntry) };
-  return { ...result, isMigrated, skipped, isTorn, lacksNewline };
+  const current = header && isMigrated ? migrate(header, lines) : { header, entries: lines.map(({ value }) => value) };
+  return { header: current.header, entries: current.entries.map(soundEntry), isMigrated, skipped, isTorn, lacksNewline };
 }
 
 /** Reads only the first line; undefined if it is no header. */

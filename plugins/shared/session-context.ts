@@ -71,6 +71,8 @@ function timeOf(entry: SessionEntry): number {
 function edited(message: AgentMessage, replacement: Replacement): AgentMessage | undefined {
   if (!replacement) return undefined;
   const { content } = replacement;
+  // Said by another program in a way that we do not know.
+  if (typeof content !== "string" && !Array.isArray(content)) return message;
   if (message.role === "user" || message.role === "custom") return { ...message, content };
   const blocks: UserContent[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
   if (message.role === "toolResult") return { ...message, content: blocks };

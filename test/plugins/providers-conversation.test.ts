@@ -73,6 +73,9 @@ describe.each(wires)("%s", (wire) => {
     const messages: LlmMessage[] = [
       user("  "),
       user("Half a pair: \ud83d."),
+      // of a program that knows more than we do
+      { role: "user", content: [{ type: "video", data: "lost" } as never, { type: "text", text: "Seen?" }], timestamp: 1 },
+      { ...from, content: [{ type: "video", data: "lost" } as never, { type: "text", text: "No." }], stopReason: "stop" },
       // cut off in the middle of thinking, then an error before the first word
       { ...from, content: [{ type: "thinking", thinking: "Hm" }], stopReason: "aborted" },
       { ...from, content: [], stopReason: "error", errorMessage: "529" },

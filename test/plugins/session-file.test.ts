@@ -142,6 +142,13 @@ describe("opening", () => {
     expect(open(path).tree.messages()).toHaveLength(1);
   });
 
+  it("passes over messages that are none, and edits that say nothing", () => {
+    const odd = [{ type: "message" }, { type: "message", message: "x" }, { type: "context_edit", targetId: "a0000001", replacement: {} }];
+    const chained = odd.map((more, index) => ({ id: `a000000${index + 2}`, parentId: `a000000${index + 1}`, timestamp: "2026-01-01T00:00:01.000Z", ...more }));
+    const path = written(header, entry("a0000001", null, user("one")), ...chained);
+    expect(open(path).tree.messages()).toEqual([user("one")]);
+  });
+
   it("makes a new session of an empty file", () => {
     const path = join(tempDir(), "s.jsonl");
     writeFileSync(path, "");

@@ -162,6 +162,42 @@ describe("replacing the session", () => {
     expect((await pi.call("fork", { entryId: messages[0].entryId })).error).toBe("Invalid entry ID for forking");
   });
 
+  it("goes on with a file whose entries are damaged, and leaves them as they are", async () => {
+    const message = (message: unknown) => ({ type: "message", message });
+    const role = (role: string, content?: unknown) => message({ role, content, timestamp: 1 });
+    const damaged: object[] = [
+      ...[role("user"), role("user", 5), role("user", [null, { type: "text" }, "x"])],
+      ...[role("assistant", "text"), role("assistant", [null, { type: "thinking" }, { type: "toolCall" }]), role("toolResult")],
+      ...[role("custom"), role("bashExecution"), role("branchSummary"), role("compactionSummary")],
+      message({ role: "assistant", content: [], usage: { input: "5", cost: { total: "1" } }, timestamp: 1 }),
+      ...[
+        { type: "custom_message", content: 7 },
+        { type: "branch_summary" },
+        { type: "usage", kind: "k", usage: "x" },
+        { type: "label", targetId: "a0000001", label: 5 },
+      ],
+      ...[{ type: "session_info", name: 42 }],
+    ];
+    const id = (index: number) => `b${String(index).padStart(7, "0")}`;
+    const chained = (entries: object[]) =>
+      entries.map((entry, index) => ({ id: id(index), parentId: index === 0 ? "a0000001" : id(index - 1), timestamp: "2026-01-01T00:00:02.000Z", ...entry }));
+    const pi = start();
+    for (const entries of [damaged, [...damaged, { type: "compaction", summary: {}, tokensBefore: "x" }]]) {
+      const path = sessionFile(pi.places.cwd, chained(entries));
+      const before = readFileSync(path, "utf8");
+      await pi.ask("switch_session", { sessionPath: path });
+      for (const command of ["get_messages", "get_entries", "get_tree", "get_state", "get_fork_messages", "get_last_assistant_text"]) await pi.ask(command);
+      const stats = await pi.ask("get_session_stats");
+      expect([typeof stats.tokens.total, typeof stats.cost]).toEqual(["number", "number"]);
+      expect((await pi.call("compact")).error).toMatch(/^(Nothing to compact|Already compacted)/);
+      const answer = (await pi.prompt("go on")).findLast(({ type }) => type === "message_end")?.message;
+      expect(answer.stopReason).toBe("stop");
+      await pi.ask("export_html", { outputPath: join(tempDir(), "page.html") });
+      expect(readFileSync(path, "utf8").startsWith(before)).toBe(true);
+    }
+    expect(pi.stderr).toBe("");
+  });
+
   it("switch_session restores what the session used and refuses what it cannot open", async () => {
     const pi = start();
     await pi.prompt("first");

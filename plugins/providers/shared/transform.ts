@@ -74,6 +74,8 @@ function assistantContent(message: AssistantMessage, model: Model, limits: Limit
       const { textSignature, ...plain } = block;
       return [{ ...plain, text: cleanText(block.text), ...(isOwn && textSignature && { textSignature }) }];
     }
+    // Blocks of other programs that we do not know.
+    if (block.type !== "toolCall") return [];
     const { thoughtSignature, ...call } = block;
     return [
       { ...call, id: callId(call.id, limits.callIds), arguments: cleanJson(call.arguments ?? {}), ...(isOwn && thoughtSignature && { thoughtSignature }) },
@@ -113,7 +115,8 @@ function visible(content: readonly UserContent[], model: Model): UserContent[] {
   for (const block of content) {
     if (block.type === "text") {
       if (block.text.trim()) seen.push({ ...block, text: cleanText(block.text) });
-    } else if (!note) seen.push(block);
+    } else if (block.type !== "image") continue;
+    else if (!note) seen.push(block);
     else if (!isNoted) seen.push({ type: "text", text: note });
     isNoted = block.type === "image";
   }

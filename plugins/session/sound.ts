@@ -1,0 +1,88 @@
+/** Entries as the program and its clients count on them: what damage or another program left out is filled in, in memory and not in the file. */
+import { zeroUsage } from "../../core/index.ts";
+import type { SessionEntry } from "./contract.ts";
+
+type Fields = Record<string, unknown>;
+
+/** The entry itself if nothing is wrong with it, else a copy. What we do not know stays: types, roles, blocks, fields. */
+export function soundEntry(entry: Fields): SessionEntry {
+  const changed = byType[entry.type as string]?.(entry) ?? {};
+  if (typeof entry.parentId !== "string" && entry.parentId !== null) changed.parentId = null;
+  return (isEmpty(changed) ? entry : { ...entry, ...changed }) as unknown as SessionEntry;
+}
+
+/** What is to be changed about an entry. */
+const byType: Readonly<Record<string, (entry: Fields) => Fields>> = {
+  message: ({ message }) => (isObject(message) ? soundMessage(message) : { message: null }),
+  custom_message: (entry) => ({ ...filled(entry, { customType: "", display: true }), ...contentOf(entry) }),
+  compaction: (entry) => ({ ...filled(entry, { summary: "", firstKeptEntryId: "", tokensBefore: 0 }), ...usageIn(entry) }),
+  branch_summary: (entry) => ({ ...filled(entry, { summary: "" }), ...usageIn(entry), ...(entry.fromId === undefined && { fromId: null }) }),
+  usage: usageIn,
+  label: ({ label }) => (isText(label) ? {} : { label: undefined }),
+  session_info: ({ name }) => (isText(name) ? {} : { name: undefined }),
+};
+
+const answer = { api: "", provider: "", model: "", stopReason: "stop", timestamp: 0 };
+const result = { toolCallId: "", toolName: "", isError: false, timestamp: 0 };
+const execution = { command: "", output: "", cancelled: false, truncated: false, timestamp: 0 };
+
+const byRole: Readonly<Record<string, (message: Fields) => Fields>> = {
+  user: (message) => ({ ...filled(message, { timestamp: 0 }), ...contentOf(message) }),
+  custom: (message) => ({ ...filled(message, { customType: "", display: true, timestamp: 0 }), ...contentOf(message) }),
+  assistant: (message) => ({ ...filled(message, answer), ...blocksOf(message), ...(message.usage ? usageIn(message) : { usage: zeroUsage() }) }),
+  toolResult: (message) => ({ ...filled(message, result), ...blocksOf(message), ...usageIn(message) }),
+  bashExecution: (message) => ({ ...filled(message, execution), ...(message.exitCode === undefined && { exitCode: null }) }),
+  branchSummary: (message) => ({ ...filled(message, { summary: "", timestamp: 0 }), ...(message.fromId === undefined && { fromId: null }) }),
+  compactionSummary: (message) => filled(message, { summary: "", tokensBefore: 0, timestamp: 0 }),
+};
+
+function soundMessage(message: Fields): Fields {
+  const changed = byRole[message.role as string]?.(message) ?? {};
+  return isEmpty(changed) ? {} : { message: { ...message, ...changed } };
+}
+
+/** Values for fields that are missing or of another type. */
+function filled(fields: Fields, values: Fields): Fields {
+  const changed: Fields = {};
+  for (const name in values) if (typeof fields[name] !== typeof values[name]) changed[name] = values[name];
+  return changed;
+}
+
+/** A text or blocks. */
+function contentOf(fields: Fields): Fields {
+  return typeof fields.content === "string" ? {} : blocksOf(fields);
+}
+
+/** Blocks only. */
+function blocksOf({ content }: Fields): Fields {
+  if (!Array.isArray(content)) return { content: typeof content === "string" ? [{ type: "text", text: content }] : [] };
+  return content.every(isBlock) ? {} : { content: content.filter(isBlock) };
+}
+
+const required: Readonly<Record<string, readonly string[]>> = { text: ["text"], thinking: ["thinking"], toolCall: ["id", "name"], image: ["data", "mimeType"] };
+
+function isBlock(block: unknown): boolean {
+  if (!isObject(block) || typeof block.type !== "string") return false;
+  return (required[block.type] ?? []).every((name) => typeof block[name] === "string");
+}
+
+/** Usage with all of its counts; older files have no total. */
+function usageIn({ usage }: Fields): Fields {
+  if (usage === undefined) return {};
+  if (!isObject(usage)) return { usage: zeroUsage() };
+  const { cost: free, totalTokens: _, ...none } = zeroUsage();
+  const counts = filled(usage, none);
+  const { input, output, cacheRead, cacheWrite } = { ...usage, ...counts } as Record<string, number> as typeof none;
+  const changed = { ...counts, ...filled(usage, { totalTokens: input + output + cacheRead + cacheWrite }) };
+  const cost = isObject(usage.cost) ? filled(usage.cost, { ...free }) : free;
+  if (!isEmpty({ ...cost })) changed.cost = { ...(usage.cost as Fields), ...cost };
+  return isEmpty(changed) ? {} : { usage: { ...usage, ...changed } };
+}
+
+function isEmpty(fields: Fields): boolean {
+  for (const _ in fields) return false;
+  return true;
+}
+
+const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+const isText = (value: unknown) => value === undefined || typeof value === "string";
