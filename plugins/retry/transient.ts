@@ -29,13 +29,24 @@ export function isTransient(errorMessage: string): boolean {
 }
 
 const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 };
-const hint =
-  /(?:retry[-_ ]?after|retry[-_ ]?delay|(?:try again|retry|available|resets?) in|wait)["':=\s]*(\d+(?:\.\d+)?)\s*"?\s*(ms|milliseconds?|m(?:in(?:ute)?s?)?\b|h(?:ours?)?\b|s(?:ec(?:ond)?s?)?\b)?/i;
+const unit = "(ms|milliseconds?|m(?:in(?:ute)?s?)?|h(?:ours?)?|s(?:ec(?:ond)?s?)?)";
+const hint = new RegExp(
+  `(?:retry[-_ ]?after|retry[-_ ]?delay|(?:try again|retry|available|resets?) in|wait)["':=\\s]*(\\d+(?:\\.\\d+)?)\\s*"?\\s*(?:${unit}(?![a-z]))?`,
+  "i",
+);
+/** `30s` in `1m30s` */
+const more = new RegExp(`(\\d+(?:\\.\\d+)?)${unit}(?![a-z])`, "iy");
 
 /** The wait in ms that the error text asks for, if it does; without a unit, seconds. */
 export function requestedDelay(errorMessage: string): number | undefined {
-  const [, amount, unit = "s"] = hint.exec(errorMessage) ?? [];
-  if (amount === undefined) return undefined;
-  const factor = /^milli|^ms/i.test(unit) ? 1 : (units[unit.charAt(0).toLowerCase()] ?? 1000);
-  return Math.ceil(Number(amount) * factor);
+  const first = hint.exec(errorMessage);
+  if (!first) return undefined;
+  let delay = 0;
+  more.lastIndex = first.index + first[0].length;
+  for (let part: RegExpExecArray | null = first; part; part = more.exec(errorMessage)) delay += Number(part[1]) * factorOf(part[2]);
+  return Math.ceil(delay);
+}
+
+function factorOf(unit = "s"): number {
+  return /^milli|^ms/i.test(unit) ? 1 : (units[unit.charAt(0).toLowerCase()] ?? 1000);
 }

@@ -150,7 +150,12 @@ describe.each(wires)("%s", (wire) => {
     const { ask, server } = await setUp([{ status, body, headers }]);
     const { events, message } = await ask(wire);
     expect(types(events)).toEqual(["error"]);
-    expect(message).toMatchObject({ stopReason: "error", errorMessage: `${status} ${JSON.stringify(body)}`, content: [], usage: { totalTokens: 0 } });
+    expect(message).toMatchObject({
+      stopReason: "error",
+      errorMessage: `${status} ${JSON.stringify(body)}${"retry-after" in headers ? " (retry after 20 s)" : ""}`,
+      content: [],
+      usage: { totalTokens: 0 },
+    });
     expect(server.requests).toHaveLength(1);
   });
 
@@ -158,6 +163,15 @@ describe.each(wires)("%s", (wire) => {
     const name = wire === "anthropic-messages" ? "request-id" : "x-request-id";
     const { ask } = await setUp([{ status: 502, body: "<h1>Bad gateway</h1>", headers: { [name]: "req_77" } }]);
     expect((await ask(wire)).message.errorMessage).toBe("502 <h1>Bad gateway</h1> (request id req_77)");
+  });
+
+  test("how long to wait is told as seconds, whatever the header's form", async () => {
+    const until = new Date(Date.now() + 90_000).toUTCString();
+    const headers: Record<string, string>[] = [{ "retry-after-ms": "1500", "retry-after": "2" }, { "retry-after": until }, { "retry-after": "soon" }];
+    const { ask } = await setUp(headers.map((headers) => ({ status: 503, body: "Busy", headers })));
+    expect((await ask(wire)).message.errorMessage).toBe("503 Busy (retry after 1.5 s)");
+    expect((await ask(wire)).message.errorMessage).toMatch(/^503 Busy \(retry after (8\d|90) s\)$/);
+    expect((await ask(wire)).message.errorMessage).toBe("503 Busy");
   });
 
   test("200 with an error instead of a stream", async () => {

@@ -89,6 +89,9 @@ describe("which errors are transient", () => {
     ['"retryDelay": "34s"', 34_000],
     ["Rate limited, retry after 2 minutes", 120_000],
     ["please retry in 250ms", 250],
+    ["Please try again in 1m30.5s. Visit the site", 90_500],
+    ["try again in 6m0s", 360_000],
+    ["429 {} (retry after 20 s)", 20_000],
     ["overloaded", undefined],
   ])("the wait asked for by %s", (text, delay) => expect(requestedDelay(text)).toBe(delay));
 });

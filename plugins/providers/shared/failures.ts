@@ -3,11 +3,22 @@ import type { Refusal } from "./network.ts";
 
 const LONGEST = 8000;
 
-/** `529 {"type":"error",…}`: status and body, with the request's id if the body does not have it. */
+/** `529 {"type":"error",…}`: status and body, with what only the headers say: the request's id, and how long to wait. */
 export function refusalText({ status, headers, body }: Refusal): string {
   const text = compact(body).slice(0, LONGEST) || "without a body";
   const id = headers["request-id"] ?? headers["x-request-id"] ?? headers["apim-request-id"];
-  return `${status} ${text}${id && !text.includes(id) ? ` (request id ${id})` : ""}`;
+  const seconds = secondsToWait(headers);
+  return `${status} ${text}${id && !text.includes(id) ? ` (request id ${id})` : ""}${seconds === undefined ? "" : ` (retry after ${seconds} s)`}`;
+}
+
+/** A number, or the date until which to wait. */
+function secondsToWait(headers: Refusal["headers"]): number | undefined {
+  const milliseconds = Number.parseFloat(headers["retry-after-ms"] ?? "");
+  if (milliseconds >= 0) return milliseconds / 1000;
+  const given = headers["retry-after"]?.trim() ?? "";
+  if (/^\d+(\.\d+)?$/.test(given)) return Number(given);
+  const until = Date.parse(given);
+  return Number.isNaN(until) ? undefined : Math.max(0, Math.ceil((until - Date.now()) / 1000));
 }
 
 /** An error of the SDK or of the network, with its causes. */
