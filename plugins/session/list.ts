@@ -1,8 +1,9 @@
 /** Lists of session files: the end of each file gives the order, and only the files of a page are read through. */
-import { type AgentMessage, textOf } from "../../core/index.ts";
+import { textOf } from "../../core/index.ts";
 import type { SessionEntry, SessionInfo } from "./contract.ts";
 import { parseObject, readLines, readLinesBackwards } from "./lines.ts";
 import { headerIn, sessionFiles } from "./places.ts";
+import { soundEntry } from "./sound.ts";
 
 interface Candidate {
   path: string;
@@ -67,7 +68,9 @@ function lastMessageTime(path: string): number | undefined {
 function messageTime(value: Record<string, unknown> | undefined): number | undefined {
   const entry = value as SessionEntry | undefined;
   if (entry?.type !== "message" || (entry.message?.role !== "user" && entry.message?.role !== "assistant")) return undefined;
-  const time = typeof entry.message.timestamp === "number" ? entry.message.timestamp : Date.parse(entry.timestamp);
+  const { timestamp } = entry.message;
+  // Not every number is a time.
+  const time = new Date(typeof timestamp === "number" ? timestamp : entry.timestamp).getTime();
   return Number.isNaN(time) ? undefined : time;
 }
 
@@ -114,7 +117,8 @@ function nameIn(entry: Record<string, unknown> | undefined): string | undefined 
   return typeof entry?.name === "string" ? entry.name.trim() || undefined : undefined;
 }
 
-function userText(entry: Record<string, unknown> | undefined): string | undefined {
-  const message = entry?.message as AgentMessage | undefined;
+function userText(value: Record<string, unknown> | undefined): string | undefined {
+  const entry = value && soundEntry(value);
+  const message = entry?.type === "message" ? entry.message : undefined;
   return message?.role === "user" ? textOf(message.content) || undefined : undefined;
 }

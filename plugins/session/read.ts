@@ -4,7 +4,7 @@ import { KernelError, messageOf } from "../../core/index.ts";
 import type { SessionEntry, SessionHeader } from "./contract.ts";
 import { parseObject, readLines } from "./lines.ts";
 import { type Line, migrate, SESSION_VERSION, versionOf } from "./migrate.ts";
-import { soundEntry } from "./sound.ts";
+import { soundEntry, soundHeader } from "./sound.ts";
 
 /** A session file that cannot be used; the message is for people. */
 export class SessionFileError extends KernelError {
@@ -105,7 +105,7 @@ function headerOf(text: string): SessionHeader | undefined {
   const value = parseObject(text.replace(/^\uFEFF/, ""));
   if (value?.type !== "session" || typeof value.id !== "string") return undefined;
   if (value.version !== undefined && !Number.isInteger(value.version)) return undefined;
-  return value as unknown as SessionHeader;
+  return soundHeader(value);
 }
 
 /** Entries of unknown types count; from version 2 on they need an id to have a place in the tree. */

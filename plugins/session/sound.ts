@@ -1,6 +1,6 @@
 /** Entries as the program and its clients count on them: what damage or another program left out is filled in, in memory and not in the file. */
 import { zeroUsage } from "../../core/index.ts";
-import type { SessionEntry } from "./contract.ts";
+import type { SessionEntry, SessionHeader } from "./contract.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -9,6 +9,13 @@ export function soundEntry(entry: Fields): SessionEntry {
   const changed = byType[entry.type as string]?.(entry) ?? {};
   if (typeof entry.parentId !== "string" && entry.parentId !== null) changed.parentId = null;
   return (isEmpty(changed) ? entry : { ...entry, ...changed }) as unknown as SessionEntry;
+}
+
+/** The header likewise. */
+export function soundHeader(header: Fields): SessionHeader {
+  const changed = filled(header, { timestamp: new Date(0).toISOString() });
+  for (const name of ["cwd", "parentSession"]) if (!isText(header[name])) changed[name] = undefined;
+  return (isEmpty(changed) ? header : { ...header, ...changed }) as SessionHeader;
 }
 
 /** What is to be changed about an entry. */

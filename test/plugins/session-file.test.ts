@@ -494,6 +494,25 @@ describe("lists", () => {
     expect(listSessions([join(dir, "none")])).toEqual({ sessions: [] });
   });
 
+  it("show damaged files among the others", () => {
+    const dir = tempDir();
+    const put = (id: string, fields: object, message: object) =>
+      writeFileSync(join(dir, `${id}.jsonl`), jsonl({ ...header, id, ...fields }, entry("a0000001", null, message)));
+    put("a", {}, user("far", 1e20));
+    put("b", { timestamp: 5, cwd: 7, parentSession: {} }, user("odd"));
+    put("c", {}, { role: "user", content: [null, { type: "text", text: "half" }], timestamp: 3 });
+    session(dir, "d", 4);
+    const page = listSessions([dir]);
+    expect(page?.sessions.map(({ id, firstMessage }) => [id, firstMessage])).toEqual([
+      ["d", "hello d"],
+      ["a", "far"],
+      ["c", "half"],
+      ["b", "odd"],
+    ]);
+    expect(page?.sessions[3]).toMatchObject({ created: "1970-01-01T00:00:00.000Z", cwd: "" });
+    expect(page?.sessions[3]).not.toHaveProperty("parentSession");
+  });
+
   it("can be of one working directory", () => {
     const dir = tempDir();
     session(dir, "a", 1, { cwd: "/x" });
