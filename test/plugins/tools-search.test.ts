@@ -65,6 +65,24 @@ describe.each([
     expect("details" in (await grep(dir, { pattern: "needle" }))).toBe(false);
   });
 
+  check("searches an ignored directory that is named, and ignored files that a pattern names; case counts", async () => {
+    const dir = tree({
+      ".git/HEAD": "",
+      ".gitignore": "node_modules\n\\[x\\]*/\n*.log\n",
+      "node_modules/lib/a.txt": "x",
+      "node_modules/lib/b.log": "x",
+      "node_modules/c.log": "x",
+      "[x] y/d.txt": "x",
+      "g.log": "x",
+      "h.LOG": "x",
+    });
+    expect(await show(dir, { pattern: "x", path: "node_modules" })).toBe("lib/a.txt:1: x");
+    expect(await show(dir, { pattern: "x", path: "node_modules/lib" })).toBe("a.txt:1: x");
+    expect(await show(dir, { pattern: "x", path: "[x] y" })).toBe("d.txt:1: x");
+    expect(await show(dir, { pattern: "^x" })).toBe("h.LOG:1: x");
+    expect(await show(dir, { pattern: "x", glob: "*.log" })).toBe("g.log:1: x");
+  });
+
   check("respects the ignore files of the repository around the search", async () => {
     const dir = tree({
       ".git/HEAD": "",

@@ -12,7 +12,7 @@ import { chunksOf, eachLine } from "../shared/lines.ts";
 import { cutList } from "../shared/list.ts";
 import { resolvePath } from "../shared/paths.ts";
 import { compilePattern, inTime } from "../shared/patterns.ts";
-import { repositoryOf, walk } from "../shared/walk.ts";
+import { type Found, repositoryOf, walk } from "../shared/walk.ts";
 
 interface Match {
   /** as shown */
@@ -101,7 +101,10 @@ async function builtIn({ params, target, isDirectory, limit, signal }: Search): 
     return matches;
   }
   const isExcluded = (path: string) => filter?.excludes === true && filter.matches(path);
-  for await (const { path, absolute, kind } of walk(target, { ignoreFiles: IGNORE_FILES, signal, skip: (found) => isExcluded(found.path) })) {
+  // As with ripgrep, what is asked for by a pattern is found although it is ignored, unless its directory is.
+  const isWanted = (path: string) => filter?.excludes === false && filter.matches(path);
+  const options = { ignoreFiles: IGNORE_FILES, signal, skip: (found: Found) => isExcluded(found.path), keep: (found: Found) => isWanted(found.path) };
+  for await (const { path, absolute, kind } of walk(target, options)) {
     if (kind !== "file" || (filter && !filter.excludes && !filter.matches(path))) continue;
     await searchFile(path, absolute, false);
     if (matches.length >= limit) break;

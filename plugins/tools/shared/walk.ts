@@ -1,7 +1,7 @@
 /** Walking a tree as search programs do: hidden files too, ignore files respected, `.git` never, links not followed. */
 import type { Dirent } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import type { Ignore } from "ignore";
 import { checkAbort } from "./definition.ts";
 
@@ -23,13 +23,16 @@ export interface WalkOptions {
   ignoreFiles: readonly string[];
   /** Leaves an entry out, with all below it. */
   skip?(found: Found): boolean;
+  /** Takes an entry whatever ignore files say of it. */
+  keep?(found: Found): boolean;
   signal?: AbortSignal;
 }
 
 /** Everything below `root`, each directory before its content, by name. */
 export async function* walk(root: string, options: WalkOptions): AsyncGenerator<Found> {
   const { default: ignore } = await import("ignore");
-  const make = () => ignore();
+  // Case counts, as it does for search programs.
+  const make = () => ignore({ ignorecase: false });
   yield* below(root, "", await rulesAbove(root, options.ignoreFiles, make), options, make);
 }
 
@@ -42,7 +45,7 @@ async function* below(root: string, path: string, above: readonly Rules[], optio
   for (const entry of entries) {
     if (entry.name === ".git") continue;
     const found: Found = { path: path ? `${path}/${entry.name}` : entry.name, absolute: join(directory, entry.name), kind: kindOf(entry) };
-    if (isIgnored(found, rules) || options.skip?.(found)) continue;
+    if (options.skip?.(found) || (!options.keep?.(found) && isIgnored(found, rules))) continue;
     yield found;
     if (found.kind === "directory") yield* below(root, found.path, rules, options, make);
   }
@@ -80,7 +83,10 @@ async function rulesIn(directory: string, names: readonly string[], entries: rea
   return { base: directory, patterns };
 }
 
-/** Inside a git repository, the rules from its root down to `root`, and those of `.git/info/exclude`. */
+/**
+ * Inside a git repository, the rules from its root down to `root`, and those of `.git/info/exclude`.
+ * Whoever names an ignored directory wants to see into it: the rules count for what is in there, not for the way.
+ */
 async function rulesAbove(root: string, names: readonly string[], make: () => Ignore): Promise<Rules[]> {
   const repository = await repositoryOf(root);
   if (repository === undefined) return [];
@@ -96,7 +102,17 @@ async function rulesAbove(root: string, names: readonly string[], make: () => Ig
     const found = await rulesIn(directory, names, await entriesOf(directory), make);
     if (found) rules.push(found);
   }
+  for (const { base, patterns } of rules) {
+    for (let directory = root; directory !== base; directory = dirname(directory)) patterns.add(`!/${literally(relative(base, directory))}/`);
+  }
   return rules;
+}
+
+function literally(path: string): string {
+  return path
+    .split(sep)
+    .join("/")
+    .replace(/[\\*?[\]!# ]/g, "\\$&");
 }
 
 export async function repositoryOf(directory: string): Promise<string | undefined> {
