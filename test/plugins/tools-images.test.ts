@@ -178,6 +178,8 @@ describe("read", () => {
     const { text, image } = await read(damaged);
     expect(text).toMatch(/^Read image file \[image\/png\]\n\[Image omitted: /);
     expect(image).toBeUndefined();
+    // Small enough, but providers refuse it, and with it the whole conversation.
+    expect((await read(png(100, 100).subarray(0, 60))).text).toContain("[Image omitted: it could not be decoded.]");
     const header = png(1, 1);
     header.writeUInt32BE(60_000, 16);
     header.writeUInt32BE(60_000, 20);

@@ -38,6 +38,18 @@ const readers: Record<string, (bytes: Buffer) => ImageInfo | undefined> = {
   "image/jpeg": jpegInfo,
 };
 
+/** Whether a file reaches its own end, as far as that can be told without decoding it: half a download does not. */
+export function isWhole(bytes: Buffer, mimeType: string): boolean {
+  return ends[mimeType]?.(bytes) ?? true;
+}
+
+const ends: Record<string, (bytes: Buffer) => boolean> = {
+  "image/png": (bytes) => bytes.lastIndexOf("IEND", undefined, "latin1") > 0,
+  "image/gif": (bytes) => bytes.lastIndexOf(0x3b) > 12,
+  "image/webp": (bytes) => bytes.length >= bytes.readUInt32LE(4) + 8,
+  "image/jpeg": (bytes) => bytes.lastIndexOf(Buffer.from([0xff, 0xd9])) > 0,
+};
+
 const upright = (width: number, height: number): ImageInfo => ({ width, height, orientation: 1 });
 
 function isPng(bytes: Buffer): boolean {

@@ -1,6 +1,6 @@
 /** Images on their way to a model: the right type, the right way up, and small enough. */
 import type { ImageContent } from "../../../core/index.ts";
-import { type ImageInfo, imageInfo } from "./image-info.ts";
+import { type ImageInfo, imageInfo, isWhole } from "./image-info.ts";
 import { defaultLimits, type ImageLimits } from "./image-limits.ts";
 
 /** The types that every provider takes. */
@@ -28,7 +28,7 @@ export async function toContent(bytes: Buffer, mimeType: string, { autoResize, l
   const limits = { ...defaultLimits, ...given };
   const info = imageInfo(bytes, mimeType);
   const isAccepted = accepted.has(mimeType);
-  if (isAccepted && (!autoResize || (info && fits(bytes, info, limits)))) return { image: toBlock(bytes, mimeType), hints: [] };
+  if (isAccepted && (!autoResize || (info && fits(bytes, info, limits) && isWhole(bytes, mimeType)))) return { image: toBlock(bytes, mimeType), hints: [] };
   if (info && info.width * info.height > MAX_PIXELS) return omitted(`${info.width}x${info.height} is too large to be resized`);
   const photon = await loadPhoton();
   if (!photon && info)
