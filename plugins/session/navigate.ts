@@ -35,7 +35,9 @@ async function move(service: SessionService, target: SessionEntry, options: Navi
 
   // A user's text is taken back to be edited: the leaf goes before it.
   const isEditable = isUserMessage(target) || target.type === "custom_message";
-  const newLeaf = isEditable ? target.parentId : target.id;
+  // An entry whose parent was lost is a root.
+  const before = service.branch(target.id).at(-2)?.id ?? null;
+  const newLeaf = isEditable ? before : target.id;
   service.moveLeaf(newLeaf);
   const summaryEntry = summary && service.append({ type: "branch_summary", fromId: oldLeafId ?? "root", ...summary });
   if (wanted.label) service.setLabel(summaryEntry?.id ?? target.id, wanted.label);

@@ -69,7 +69,7 @@ function blocksOf({ content }: Fields): Fields {
 const required: Readonly<Record<string, readonly string[]>> = { text: ["text"], thinking: ["thinking"], toolCall: ["id", "name"], image: ["data", "mimeType"] };
 
 function isBlock(block: unknown): boolean {
-  if (!isObject(block) || typeof block.type !== "string") return false;
+  if (!isObject(block) || typeof block.type !== "string" || (block.type === "toolCall" && !isObject(block.arguments))) return false;
   return (required[block.type] ?? []).every((name) => typeof block[name] === "string");
 }
 

@@ -167,7 +167,11 @@ describe("replacing the session", () => {
     const role = (role: string, content?: unknown) => message({ role, content, timestamp: 1 });
     const damaged: object[] = [
       ...[role("user"), role("user", 5), role("user", [null, { type: "text" }, "x"])],
-      ...[role("assistant", "text"), role("assistant", [null, { type: "thinking" }, { type: "toolCall" }]), role("toolResult")],
+      ...[
+        role("assistant", "text"),
+        role("assistant", [null, { type: "thinking" }, { type: "toolCall", id: "c", name: "n", arguments: "x" }]),
+        role("toolResult"),
+      ],
       ...[role("custom"), role("bashExecution"), role("branchSummary"), role("compactionSummary")],
       message({ role: "assistant", content: [], usage: { input: "5", cost: { total: "1" } }, timestamp: 1 }),
       ...[
@@ -270,6 +274,16 @@ describe("the tree", () => {
     expect((await pi.call("navigate_tree", { targetId: "nothere" })).error).toBe("Entry not found: nothere");
     const stats = await pi.ask("get_session_stats");
     expect(stats).toMatchObject({ userMessages: 2, assistantMessages: 2, totalMessages: 4, toolCalls: 0 });
+  });
+
+  it("is navigated to a message whose parent was lost", async () => {
+    const pi = start();
+    const orphan = { type: "message", id: "a0000003", parentId: "a0000002", timestamp: "2026-01-01T00:00:02.000Z" };
+    const path = sessionFile(pi.places.cwd, [{ ...orphan, message: { role: "user", content: "orphan", timestamp: 1 } }]);
+    await pi.ask("switch_session", { sessionPath: path });
+    await pi.prompt("next");
+    expect(await pi.ask("navigate_tree", { targetId: "a0000003" })).toEqual({ cancelled: false, editorText: "orphan" });
+    expect(await messagesOf(pi)).toEqual([]);
   });
 
   it("is sent however long the session is", async () => {
