@@ -129,7 +129,7 @@ async function pull(
         leave(iterator);
         return event.type === "error" ? settled(event) : { ...event.message, stopReason: event.reason };
       }
-      if (event.type === "start") announcer.start(event.partial);
+      if (event.type === "start") announcer.begin(event.partial);
       else {
         announcer.increment(event);
         if (kernel.hooks.increment.call(event) === "stop") stop.abort();
@@ -219,16 +219,14 @@ class Announcer {
     this.#signal = signal;
   }
 
-  start(partial: AssistantMessage): void {
+  /** A message that begins has said nothing and counts nothing yet, whatever the provider knows by now. */
+  begin(partial: AssistantMessage): void {
+    if (!this.#started) this.#start({ ...partial, content: [], usage: zeroUsage(), stopReason: "stop" });
     this.partial = partial;
-    if (this.#started) return;
-    this.#started = true;
-    this.#kernel.emit({ type: "message_start", message: partial });
   }
 
   increment(event: BlockEvent): void {
-    if (!this.#started) this.start({ ...event.partial, content: [] });
-    this.partial = event.partial;
+    this.begin(event.partial);
     const [kind, phase] = event.type.split("_") as ["text" | "thinking" | "toolcall", string];
     if (phase === "start") this.#open.set(event.contentIndex, kind);
     if (phase === "end") this.#open.delete(event.contentIndex);
@@ -246,8 +244,14 @@ class Announcer {
 
   /** Announces `message` as final, whatever came before. */
   async fail(message: AssistantMessage): Promise<AssistantMessage> {
-    this.start(message);
+    if (!this.#started) this.#start(message);
+    this.partial = message;
     return (await this.#kernel.conclude(message, this.#signal)) as AssistantMessage;
+  }
+
+  #start(message: AssistantMessage): void {
+    this.#started = true;
+    this.#kernel.emit({ type: "message_start", message });
   }
 
   #closeOpenBlocks(final: AssistantMessage): Set<number> {

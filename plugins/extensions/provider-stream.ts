@@ -8,17 +8,20 @@ import {
   messageOf,
   type Provider,
   type StopReason,
+  type ToolCall,
   zeroUsage,
 } from "../../core/index.ts";
 import { calculateCost } from "../shared/cost.ts";
 import type { Instance } from "./instance.ts";
 import { dualContext } from "./public/dual-context.ts";
 import type { Runtime } from "./runtime.ts";
+import { ToldContent } from "./told-content.ts";
 import type { Context, StreamSimple } from "./types.ts";
 
 export function streamFrom(runtime: Runtime, instance: Instance, streamSimple: StreamSimple): Provider["stream"] {
   return async function* stream(request) {
     const leave = instance.enter();
+    const told = new ToldContent();
     let isStarted = false;
     let last: AssistantMessage | undefined;
     try {
@@ -27,7 +30,7 @@ export function streamFrom(runtime: Runtime, instance: Instance, streamSimple: S
       const context = dualContext(request) as unknown as Context;
       const events = runtime.runAs(instance, () => streamSimple(request.model, context, options));
       for await (const event of owned(runtime, instance, events)) {
-        const clean = cleaned(event, request.model);
+        const clean = cleaned(event, request.model, told);
         if (!clean || (clean.type === "start" && isStarted)) continue;
         if (clean.type === "done" || clean.type === "error") {
           yield clean;
@@ -88,7 +91,7 @@ async function optionsOf(runtime: Runtime, request: ModelRequest): Promise<Recor
 }
 
 /** The event with a snapshot of its message: the extension's own goes on growing. */
-function cleaned(event: any, model: Model): AssistantMessageEvent | undefined {
+function cleaned(event: any, model: Model, told: ToldContent): AssistantMessageEvent | undefined {
   if (event.type === "done") {
     const reason = (["stop", "length", "toolUse"] as const).find((known) => known === event.reason) ?? "stop";
     return { type: "done", reason, message: completed(event.message, model, reason) };
@@ -98,9 +101,11 @@ function cleaned(event: any, model: Model): AssistantMessageEvent | undefined {
     return { type: "error", reason, error: completed(event.error, model, reason) };
   }
   if (!event.partial) return undefined;
-  const partial = snapshot(event.partial, model);
+  const content = event.type === "start" ? [] : told.after(event, event.partial.content);
+  const partial: AssistantMessage = { ...snapshot({ ...event.partial, content: [] }, model), content, stopReason: "stop" };
+  const block = content[event.contentIndex] as ToolCall | undefined;
+  if (event.type === "toolcall_end") return { ...event, toolCall: block, partial };
   if (event.type !== "toolcall_start") return { ...event, partial };
-  const block = partial.content[event.contentIndex] as { id?: string; name?: string } | undefined;
   return { ...event, id: event.id ?? block?.id ?? "", toolName: event.toolName ?? block?.name ?? "", partial };
 }
 

@@ -676,6 +676,67 @@ describe("providers", () => {
     expect(await command(rpc, "/nested")).toEqual(["true,true,k,false", "undefined"]);
   });
 
+  test("each update of an extension's stream shows the message after that increment, though its own is ahead already", async () => {
+    const rpc = startRpc({
+      args: ["--model", "ahead/m"],
+      agentFiles: {
+        "extensions/ahead.ts": `import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
+          let calls = 0;
+          export default (pi: any) => {
+            pi.registerProvider("ahead", { baseUrl: "http://x", apiKey: "k", api: "ahead-api", models: [{ id: "m", name: "M", reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1000, maxTokens: 10 }],
+              streamSimple(model: any) {
+                const stream = createAssistantMessageEventStream();
+                const message: any = { role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id, usage: { input: 5, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 5 }, stopReason: "stop", timestamp: Date.now() };
+                const send = (event: any) => stream.push({ contentIndex: message.content.length - 1, ...event, partial: message });
+                if (++calls > 1) { stream.push({ type: "done", reason: "stop", message }); return stream; }
+                send({ type: "start" });
+                message.content.push({ type: "thinking", thinking: "" });
+                send({ type: "thinking_start" });
+                message.content[0].thinking = "hm";
+                send({ type: "thinking_delta", delta: "hm" });
+                message.content[0].thinkingSignature = "sig";
+                send({ type: "thinking_end", content: "hm" });
+                message.content.push({ type: "text", text: "" });
+                send({ type: "text_start" });
+                for (const word of ["a", "b"]) { message.content[1].text += word; send({ type: "text_delta", delta: word }); }
+                send({ type: "text_end", content: "ab" });
+                const call = { type: "toolCall", id: "c1", name: "none", arguments: {} as any };
+                message.content.push(call);
+                send({ type: "toolcall_start" });
+                call.arguments = { x: 1 };
+                send({ type: "toolcall_delta", delta: '{"x":1' });
+                send({ type: "toolcall_delta", delta: "}" });
+                send({ type: "toolcall_end", toolCall: call });
+                stream.push({ type: "done", reason: "toolUse", message });
+                return stream;
+              } });
+          };`,
+      },
+    });
+    const frames = await rpc.prompt("hi");
+    const start = frames.find(({ type, message }) => type === "message_start" && message.role === "assistant");
+    expect(start?.message).toMatchObject({ content: [], stopReason: "stop", usage: { input: 0, totalTokens: 0 } });
+    const updates = frames.filter(({ type }) => type === "message_update");
+    for (const { message, assistantMessageEvent } of updates) expect(assistantMessageEvent.partial).toEqual(message);
+    const thinking = { type: "thinking", thinking: "hm", thinkingSignature: "sig" };
+    const call = (args: object) => ({ type: "toolCall", id: "c1", name: "none", arguments: args });
+    const text = (words: string) => ({ type: "text", text: words });
+    expect(updates.map(({ message }) => message.content)).toEqual([
+      [{ type: "thinking", thinking: "" }],
+      [{ type: "thinking", thinking: "hm" }],
+      [thinking],
+      [thinking, text("")],
+      [thinking, text("a")],
+      [thinking, text("ab")],
+      [thinking, text("ab")],
+      [thinking, text("ab"), call({})],
+      [thinking, text("ab"), call({})],
+      [thinking, text("ab"), call({ x: 1 })],
+      [thinking, text("ab"), call({ x: 1 })],
+    ]);
+    expect(updates.map(({ message }) => message.stopReason)).toEqual(updates.map(() => "stop"));
+  });
+
   test("a provider may bring its list of models later", async () => {
     const rpc = startWith({
       "p.ts": `const model = (id: string) => ({ id, name: id, reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1, maxTokens: 1 });
