@@ -66,6 +66,17 @@ test("a start without a request reads no SDK, and a request only its own", async
   }
 });
 
+test("an update has the usage that the provider has reported by then; a message begins with none", async () => {
+  const server = await serve({ text: ["one ", "two"], usage: { input: 100, output: 20 }, frameDelayMs: 5 });
+  const rpc = startRpc({ args: ["--no-session", "--model", "a/m", "--rpc-updates", "delta"], agentFiles: config(server) });
+  const frames = await rpc.prompt("hi");
+  const start = frames.find(({ type, message }) => type === "message_start" && message.role === "assistant");
+  expect(start?.message.usage).toMatchObject({ input: 0, totalTokens: 0 });
+  const updates = frames.filter(({ type }) => type === "message_update");
+  expect(updates.map(({ usage }) => usage.input)).toEqual(updates.map(() => 100));
+  expect(lastAnswer(frames).usage).toMatchObject({ input: 100, output: 20 });
+});
+
 test("a conversation changes between the APIs while its tools run", async () => {
   const call = (id: string, path: string): AnswerSource => ({
     blocks: [{ thinking: "Hm.", signature: "c2ln" }, { toolCall: { id, name: "read", arguments: { path } } }],

@@ -63,7 +63,9 @@ export async function* exchange<Payload extends object, Chunk>(
     if (!chunk || typeof chunk !== "object") return false;
     const failed = api.failure(chunk);
     if (failed) throw new StreamFailure(failed, connection?.headers ?? {});
+    const counted = reader.counts();
     reader.read(chunk);
+    if (reader.counts() !== counted) draft.note({ usage: usage() });
     return true;
   };
   try {
