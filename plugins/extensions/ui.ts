@@ -55,21 +55,24 @@ export function createUi(runtime: Runtime, instance: Instance): ExtensionUIConte
     select: (title, options, settings) =>
       ask<Answer>("select", title, settings, undefined, (ui, given) => ui.select(String(title), (options ?? []).map(String), given)),
     confirm: (title, message, settings) => ask("confirm", title, settings, false, (ui, given) => ui.confirm(String(title), String(message ?? ""), given)),
-    input: (title, placeholder, settings) => ask<Answer>("input", title, settings, undefined, (ui, given) => ui.input(String(title), placeholder, given)),
-    editor: (title, prefill) => ask<Answer>("editor", title, undefined, undefined, (ui, given) => ui.editor(String(title), prefill, given)),
-    notify: (message, type) => show((ui) => ui.notify(String(message), type)),
+    input: (title, placeholder, settings) =>
+      ask<Answer>("input", title, settings, undefined, (ui, given) => ui.input(String(title), textOrNone(placeholder), given)),
+    editor: (title, prefill) => ask<Answer>("editor", title, undefined, undefined, (ui, given) => ui.editor(String(title), textOrNone(prefill), given)),
+    notify: (message, type) => show((ui) => ui.notify(String(message), knownWord(["info", "warning", "error"], type))),
     setStatus: (key, text) =>
       show((ui) => {
-        if (text === undefined) instance.statusKeys.delete(key);
+        const shown = textOrNone(text);
+        if (shown === undefined) instance.statusKeys.delete(key);
         else instance.statusKeys.add(key);
-        ui.setStatus(String(key), text === undefined ? undefined : String(text));
+        ui.setStatus(String(key), shown);
       }),
     setWidget: (key, content, options) =>
       show((ui) => {
         if (typeof content === "function") return;
         if (content) instance.widgetKeys.add(key);
         else instance.widgetKeys.delete(key);
-        ui.setWidget(String(key), Array.isArray(content) ? content.map(String) : undefined, options?.placement);
+        const placement = knownWord(["aboveEditor", "belowEditor"], options?.placement);
+        ui.setWidget(String(key), Array.isArray(content) ? content.map(String) : undefined, placement);
       }),
     setTitle: (title) => show((ui) => ui.setTitle(String(title))),
     setEditorText,
@@ -100,6 +103,15 @@ export function createUi(runtime: Runtime, instance: Instance): ExtensionUIConte
       return { success: false, error: `Theme switching not supported in ${mode} mode` };
     },
   };
+}
+
+function textOrNone(text: unknown): string | undefined {
+  return text === undefined || text === null ? undefined : String(text);
+}
+
+/** Extensions are not always type-checked, and clients know these words only. */
+function knownWord<const W extends string>(words: readonly W[], word: unknown): W | undefined {
+  return words.find((known) => known === word);
 }
 
 /** Takes statuses and widgets of an instance off the screen. */

@@ -93,7 +93,7 @@ export class FrameUi implements Ui {
   #ask<T>(request: object, { signal, timeout, owner }: DialogOptions = {}, read: (answer: Answer) => T | undefined): Promise<T | undefined> {
     if (signal?.aborted || this.#isClosed) return Promise.resolve(undefined);
     return new Promise((resolve) => {
-      const limit = timeout !== undefined && timeout > 0 ? Math.ceil(timeout) : undefined;
+      const limit = timeout !== undefined && timeout > 0 && Number.isFinite(Number(timeout)) ? Math.ceil(timeout) : undefined;
       let timer: NodeJS.Timeout | undefined;
       const settle = (answer?: Answer) => {
         this.#open.delete(id);

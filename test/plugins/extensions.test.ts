@@ -297,6 +297,32 @@ describe("contexts", () => {
     expect(rpc.frames.filter(({ method }) => method === "set_editor_text").map(({ text: shown }) => shown)).toEqual(["e", "p"]);
   });
 
+  test("what an extension says to ctx.ui against its types reaches the client in the protocol's words", async () => {
+    const rpc = startWith({
+      "odd.ts": `export default (pi: any) => pi.registerCommand("odd", { handler: async (_: string, ctx: any) => {
+        ctx.ui.notify("saved", "success");
+        ctx.ui.setStatus("s", null);
+        ctx.ui.setWidget("w", ["line"], { placement: "left" });
+        await ctx.ui.input("for ever", null, { timeout: Infinity });
+        await ctx.ui.editor("edit", null);
+      } });`,
+    });
+    const response = rpc.call("prompt", { message: "/odd" });
+    for (const title of ["for ever", "edit"]) {
+      const dialog = await rpc.find((frame) => frame.title === title);
+      rpc.send({ type: "extension_ui_response", id: dialog.id, cancelled: true });
+    }
+    expect(await response).toMatchObject({ success: true });
+    const requests = rpc.frames.filter(({ type }) => type === "extension_ui_request");
+    expect(requests.map(({ type, id, ...request }) => request)).toEqual([
+      { method: "notify", message: "saved", notifyType: "info" },
+      { method: "setStatus", statusKey: "s" },
+      { method: "setWidget", widgetKey: "w", widgetLines: ["line"] },
+      { method: "input", title: "for ever" },
+      { method: "editor", title: "edit" },
+    ]);
+  });
+
   test("a dialog can be open in any event, also in one that the wire waits for", async () => {
     const rpc = startWith({
       "ask.ts": `export default (pi: any) => { for (const event of ["turn_end", "agent_end", "message_end"])
