@@ -98,6 +98,7 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
     sendUserMessage: (content, options) => acting("sendUserMessage", () => void sendUserMessage(runtime, content, options)),
     appendEntry(customType, data) {
       acting("appendEntry", () => {
+        if (typeof customType !== "string") throw new TypeError("A custom entry needs a customType.");
         assertJson(data, "data of appendEntry");
         kernel.service("session").appendAnnounced({ type: "custom", customType, ...(data !== undefined && { data }) });
       });

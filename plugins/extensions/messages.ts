@@ -1,5 +1,6 @@
 /** What extensions put into the conversation: custom messages and texts in the user's name. */
 import { type AgentMessage, type CustomMessage, type ImageContent, textOf } from "../../core/index.ts";
+import { messageContent } from "./content.ts";
 import { assertJson } from "./json.ts";
 import type { Runtime } from "./runtime.ts";
 import type { CustomMessageInput, SendMessageOptions, SendUserMessageOptions } from "./types.ts";
@@ -9,10 +10,18 @@ interface Sending {
   settles?: boolean;
 }
 
-export function customMessage({ customType, content, display, details }: CustomMessageInput): CustomMessage {
+export function customMessage(given: CustomMessageInput): CustomMessage {
+  const { customType, content, display, details } = given ?? {};
   if (typeof customType !== "string") throw new TypeError("A custom message needs a customType.");
   assertJson(details, "details of a custom message");
-  return { role: "custom", customType, content: content ?? "", display: display ?? false, ...(details !== undefined && { details }), timestamp: Date.now() };
+  return {
+    role: "custom",
+    customType,
+    content: messageContent(content),
+    display: Boolean(display),
+    ...(details !== undefined && { details }),
+    timestamp: Date.now(),
+  };
 }
 
 export function sendMessage(runtime: Runtime, given: CustomMessageInput, options: SendMessageOptions = {}, sending: Sending = {}): Promise<void> {

@@ -1,5 +1,6 @@
 /** Tools of extensions, made safe for the kernel: whatever `execute` answers becomes a result or a clear error. */
-import type { Tool, ToolResult, UserContent } from "../../core/index.ts";
+import { type Tool, type ToolResult, type Usage, type UserContent, zeroUsage } from "../../core/index.ts";
+import { contentBlock } from "./content.ts";
 import type { Instance } from "./instance.ts";
 import { assertJson } from "./json.ts";
 import type { Runtime } from "./runtime.ts";
@@ -62,18 +63,22 @@ function checkedResult(name: string, result: unknown): ToolResult {
   return {
     content: cut(content.map((block) => checkedBlock(name, block))),
     ...(details !== undefined && { details }),
-    ...(usage !== undefined && usage !== null && { usage }),
+    ...(typeof usage === "object" && usage !== null && { usage: wholeUsage(usage) }),
     ...(terminate !== undefined && { terminate }),
   };
 }
 
-function checkedBlock(name: string, block: unknown): UserContent {
-  if (typeof block === "string") return { type: "text", text: block };
-  const { type, text, data, mimeType } = (block ?? {}) as Record<string, unknown>;
-  if (type === "text")
-    return typeof text === "string" ? (block as UserContent) : { type: "text", text: text === undefined || text === null ? "" : String(text) };
-  if (type === "image" && typeof data === "string" && typeof mimeType === "string") return block as UserContent;
-  throw new TypeError(`Tool ${name} returned a content block that is neither text nor image.`);
+function checkedBlock(name: string, given: unknown): UserContent {
+  const block = contentBlock(given);
+  if (!block) throw new TypeError(`Tool ${name} returned a content block that is neither text nor image.`);
+  return block;
+}
+
+/** What a tool does not count is nothing. */
+function wholeUsage(usage: Partial<Usage>): Usage {
+  const { cost, ...counts } = zeroUsage();
+  const { input, output, cacheRead, cacheWrite } = { ...counts, ...usage };
+  return { ...counts, totalTokens: input + output + cacheRead + cacheWrite, ...usage, cost: { ...cost, ...usage.cost } };
 }
 
 /** Bounds the text of a result, and says what was left out. */

@@ -513,6 +513,31 @@ describe("tools", () => {
 });
 
 describe("messages", () => {
+  test("a message, an entry or a usage that the protocol does not have is refused or completed", async () => {
+    const rpc = startWith(
+      {
+        "odd.ts": `export default (pi: any) => {
+        pi.registerTool({ name: "counts", label: "Counts", description: "d", parameters: { type: "object", properties: {} }, execute: async () => ({ content: [{ type: "text", text: "ok" }], usage: { input: 2, cost: { total: 1 } } }) });
+        const attempt = (ctx: any, work: () => void) => { try { work(); } catch (error: any) { ctx.ui.notify(error.message); } };
+        pi.registerCommand("odd", { handler: (_: string, ctx: any) => {
+          attempt(ctx, () => pi.sendMessage({ customType: "c", content: 5, display: true }));
+          attempt(ctx, () => pi.sendMessage({ customType: "c", content: [{ type: "video" }], display: true }));
+          attempt(ctx, () => pi.sendMessage(undefined));
+          attempt(ctx, () => pi.appendEntry(undefined, 1));
+          attempt(ctx, () => pi.sendMessage({ customType: "c", content: ["x"], display: "yes" }));
+        } });
+      };`,
+      },
+      { script: [{ toolCalls: [{ name: "counts", arguments: {} }] }, "done"] },
+    );
+    const content = "The content of a message must be a text or a list of text and image blocks.";
+    expect(await command(rpc, "/odd")).toEqual([content, content, "A custom message needs a customType.", "A custom entry needs a customType."]);
+    const { messages } = await rpc.ask("get_messages");
+    expect(messages).toMatchObject([{ role: "custom", content: [{ type: "text", text: "x" }], display: true }]);
+    const result = (await rpc.prompt("go")).find(({ type, message }) => type === "message_end" && message.role === "toolResult");
+    expect(result?.message.usage).toMatchObject({ input: 2, output: 0, totalTokens: 2, cost: { input: 0, total: 1 } });
+  });
+
   test("custom messages and texts in the user's name arrive as they should", async () => {
     const rpc = startWith({
       "m.ts": `export default (pi: any) => {

@@ -1,0 +1,21 @@
+/** Content of messages and results as extensions write it, who are not always type-checked. */
+import type { UserContent } from "../../core/index.ts";
+
+/** The block as the kernel knows it; undefined if it is neither text nor image. */
+export function contentBlock(block: unknown): UserContent | undefined {
+  if (typeof block === "string") return { type: "text", text: block };
+  const { type, text, data, mimeType } = (block ?? {}) as Record<string, unknown>;
+  if (type === "text")
+    return typeof text === "string" ? (block as UserContent) : { type: "text", text: text === undefined || text === null ? "" : String(text) };
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string") return block as UserContent;
+  return undefined;
+}
+
+/** The content of a message: a text, or blocks. Throws a sentence otherwise. */
+export function messageContent(content: unknown): string | UserContent[] {
+  if (content === undefined || content === null) return "";
+  if (typeof content === "string") return content;
+  const blocks = Array.isArray(content) ? content.map(contentBlock) : [undefined];
+  if (blocks.every((block) => block !== undefined)) return blocks;
+  throw new TypeError("The content of a message must be a text or a list of text and image blocks.");
+}
