@@ -1,5 +1,6 @@
 /** Tools of extensions, made safe for the kernel: whatever `execute` answers becomes a result or a clear error. */
-import { type Tool, type ToolResult, type Usage, type UserContent, zeroUsage } from "../../core/index.ts";
+import type { Tool, ToolResult, UserContent } from "../../core/index.ts";
+import { wholeUsage } from "../shared/usage.ts";
 import { contentBlock } from "./content.ts";
 import type { Instance } from "./instance.ts";
 import { assertJson } from "./json.ts";
@@ -72,13 +73,6 @@ function checkedBlock(name: string, given: unknown): UserContent {
   const block = contentBlock(given);
   if (!block) throw new TypeError(`Tool ${name} returned a content block that is neither text nor image.`);
   return block;
-}
-
-/** What a tool does not count is nothing. */
-function wholeUsage(usage: Partial<Usage>): Usage {
-  const { cost, ...counts } = zeroUsage();
-  const { input, output, cacheRead, cacheWrite } = { ...counts, ...usage };
-  return { ...counts, totalTokens: input + output + cacheRead + cacheWrite, ...usage, cost: { ...cost, ...usage.cost } };
 }
 
 /** Bounds the text of a result, and says what was left out. */

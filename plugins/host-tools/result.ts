@@ -1,5 +1,6 @@
 /** What a host may answer: a result object, or a plain string that stands for one text block. */
-import { type ToolResult, textBlock, type Usage, type UserContent } from "../../core/index.ts";
+import { type ToolResult, textBlock, type UserContent } from "../../core/index.ts";
+import { type ReportedUsage, wholeUsage } from "../shared/usage.ts";
 
 /** The result in our words; undefined if it is none. */
 export function readResult(given: unknown): ToolResult | undefined {
@@ -9,7 +10,7 @@ export function readResult(given: unknown): ToolResult | undefined {
   if (!content.every((block) => block !== undefined)) return undefined;
   const { details, usage } = given;
   if (usage !== undefined && !isUsage(usage)) return undefined;
-  return { content, ...(details !== undefined && { details }), ...(usage !== undefined && { usage }) };
+  return { content, ...(details !== undefined && { details }), ...(usage !== undefined && { usage: wholeUsage(usage) }) };
 }
 
 /** Images may come in both spellings that prompts accept. */
@@ -22,7 +23,7 @@ function readBlock(block: unknown): UserContent | undefined {
   return { type: "image", data: source.data.replace(/^data:[^,]*,/, ""), mimeType: source.mimeType };
 }
 
-function isUsage(value: unknown): value is Usage {
+function isUsage(value: unknown): value is ReportedUsage {
   if (!isObject(value) || !isObject(value.cost)) return false;
   return areNumbers(value, ["input", "output", "cacheRead", "cacheWrite"]) && areNumbers(value.cost, ["total"]);
 }

@@ -175,3 +175,15 @@ test("a result nested deeper than the engine follows is stored, and the session 
   const again = startRpc({ args: ["--session", sessionFile], cwd: rpc.places.cwd, home: rpc.places.home });
   expect((await again.ask("get_state")).messageCount).toBe(6);
 });
+
+test("usage that the host leaves unfinished is completed", async () => {
+  const rpc = hostWith([calling(), "thanks"]);
+  await rpc.ask("set_host_tools", { tools: [echo] });
+  await rpc.ask("prompt", { message: "Echo" });
+  const { id } = await rpc.find(isCall);
+  const usage = { input: 3, output: 4, cacheRead: 0, cacheWrite: 0, cost: { total: 0.5 } };
+  rpc.send({ type: "host_tool_result", id, result: { content: [], usage } });
+  const message = (await rpc.find(({ type, message: { role } = {} }) => type === "message_end" && role === "toolResult")).message;
+  expect(message.usage).toEqual({ ...usage, totalTokens: 7, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0.5 } });
+  await rpc.find(({ type }) => type === "agent_settled");
+});
