@@ -11,7 +11,7 @@ export interface ResourceOwner {
 
 export interface ProcessHost {
   readonly io: Io;
-  /** To be called before foreign code is loaded: its children do not inherit stdout. Our own never do, and Node's module for them is not read in vain. */
+  /** To be called before foreign code is loaded: its children inherit neither stdout nor the client's stdin. Our own never do, and Node's module for them is not read in vain. */
   guardChildren(): void;
   /** Runs `work` so that timers and children it starts, also later, belong to `owner`; undefined: to nobody (the kernel). */
   runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;

@@ -9,7 +9,7 @@ const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 /** A host, made before foreign code is loaded. */
 export interface ProcessGuard {
   readonly io: Io;
-  /** To be called before foreign code is loaded: its children do not inherit stdout. */
+  /** To be called before foreign code is loaded: its children inherit neither stdout nor the client's stdin. */
   guardChildren(): void;
   readonly plugin: Plugin;
   /** resolves with the status once somebody asked for the end */

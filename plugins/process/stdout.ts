@@ -1,11 +1,13 @@
-/** Takes stdout for frames: whatever else would write there goes to stderr. */
+/** Takes stdout for frames: whatever else would write there goes to stderr. Where stdin is no terminal, children do not read it either. */
 import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
+import { isatty } from "node:tty";
 import type { Io } from "../../core/index.ts";
 import { directOutput, takeInput } from "./pipes.ts";
 
 type AnyFunction = (...args: any[]) => any;
 
+const STDIN = 0;
 const STDOUT = 1;
 const STDERR = 2;
 
@@ -69,7 +71,7 @@ function divertDescriptor(): () => void {
   );
 }
 
-/** Children with inherited stdio write to our stdout otherwise. */
+/** Children with inherited stdio write to our stdout otherwise, and take what the client sends. */
 function divertChildren(): () => void {
   // Through require: ES module namespaces cannot be patched, the module behind them can.
   const children = createRequire(import.meta.url)("node:child_process");
@@ -78,7 +80,7 @@ function divertChildren(): () => void {
     ["spawn"],
     (original) =>
       function spawn(this: unknown, options: { stdio?: unknown }, ...rest: unknown[]) {
-        return original.call(this, { ...options, stdio: withoutStdout(options.stdio) }, ...rest);
+        return original.call(this, { ...options, stdio: withoutOurs(options.stdio) }, ...rest);
       },
   );
   const synchronous = patch(
@@ -96,16 +98,19 @@ function divertChildren(): () => void {
 
 function divertedOptions(argument: unknown): unknown {
   if (typeof argument !== "object" || argument === null || Array.isArray(argument) || !("stdio" in argument)) return argument;
-  return { ...argument, stdio: withoutStdout(argument.stdio) };
+  return { ...argument, stdio: withoutOurs(argument.stdio) };
 }
 
-/** The same stdio with descriptor 1 replaced by 2 wherever the child would inherit it. */
-function withoutStdout(stdio: unknown): unknown {
-  if (stdio === "inherit") return ["inherit", STDERR, "inherit"];
+/** The same stdio where the child inherits neither our stdout, for which it gets stderr, nor a stdin that is the client's. */
+function withoutOurs(stdio: unknown): unknown {
+  const input = isatty(STDIN) ? "inherit" : "ignore";
+  if (stdio === "inherit") return [input, STDERR, "inherit"];
   if (!Array.isArray(stdio)) return stdio;
+  const inherits = (item: unknown, index: number, descriptor: number) =>
+    item === descriptor || (item === "inherit" && index === descriptor) || (item as { fd?: number } | null)?.fd === descriptor;
   return stdio.map((item, index) => {
-    const isStdout = item === STDOUT || (item === "inherit" && index === STDOUT) || (item as { fd?: number } | null)?.fd === STDOUT;
-    return isStdout ? STDERR : item;
+    if (inherits(item, index, STDOUT)) return STDERR;
+    return inherits(item, index, STDIN) ? input : item;
   });
 }
 

@@ -36,6 +36,22 @@ describe("stdout", () => {
   });
 });
 
+describe("stdin", () => {
+  it("is the client's, also while a child that inherits it reads", async () => {
+    const greedy = `import { spawn, spawnSync } from "node:child_process";
+      export default () => {
+        spawnSync("cat", { stdio: "inherit" });
+        spawnSync("cat", { stdio: [0, "pipe", "pipe"] });
+        spawn("cat", { stdio: ["inherit", "ignore", "ignore"] });
+        return "done";
+      };`;
+    const rpc = startRpc({ files: { "greedy.ts": greedy }, args: ["--model", "scripted/greedy.ts"] });
+    rpc.send({ type: "prompt", message: "go" });
+    for (let index = 0; index < 20; index++) expect(await rpc.ask("get_state")).toBeTruthy();
+    expect(await rpc.stop()).toEqual({ status: 0, signal: null });
+  });
+});
+
 describe("uncaught errors", () => {
   it("of code that nobody owns end the process with one line and status 1", async () => {
     const broken = 'export default () => { setTimeout(() => { throw new Error("kernel bug"); }, 1); return new Promise(() => {}); };';
