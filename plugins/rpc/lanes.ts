@@ -23,11 +23,18 @@ export class Lanes {
 
   /**
    * Answers to questions of ours are taken at once. A command lets what came before it start: in the same chunk, and before the agent
-   * was ready.
+   * was ready. What comes after it starts after it: an abort is not for the prompt behind it.
    */
   immediate(work: () => Promise<void> | undefined, isAnswer: boolean): void {
-    const running = isAnswer ? work() : (this.#opening ?? nextTurn()).then(work);
-    if (running) this.#track(running);
+    if (isAnswer) {
+      const running = work();
+      if (running) this.#track(running);
+      return;
+    }
+    const begun = this.#opening ?? nextTurn();
+    this.#track(begun.then(work));
+    const earlier = this.#ordered;
+    this.#await(begun.then(() => earlier));
   }
 
   /** Whether a command that comes now has nothing to wait for. */

@@ -157,6 +157,24 @@ describe("ending", () => {
     expect(rpc.frames.at(-2)).toEqual({ type: "agent_settled" });
   });
 
+  test("what cancels is for what came before it, not for what comes after it in the same write", async () => {
+    const rpc = startRpc({ script: { responses: ["Fine."], repeat: true }, args: ["--no-session"] });
+    for (let round = 0; round < 3; round++) {
+      const from = rpc.frames.length;
+      const records = [
+        { id: "a", type: "abort" },
+        { id: "p", type: "prompt", message: "go" },
+        { id: "x", type: "abort_bash" },
+        { id: "b", type: "bash", command: "echo out" },
+      ];
+      rpc.child.stdin.write(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+      const shell = await rpc.find(({ type, id }) => type === "response" && id === "b", from);
+      expect(shell.data).toMatchObject({ output: "out\n", cancelled: false });
+      await rpc.find(({ type }) => type === "agent_settled", from);
+      expect(rpc.frames.slice(from).find(({ type }) => type === "turn_end")?.message.stopReason).toBe("stop");
+    }
+  });
+
   test("a prompt whose writer leaves gets its response and an aborted run, which is stored", async () => {
     const rpc = startRpc({ script: [{ steps: [{ text: ["partly "] }, { hang: true }] }] });
     rpc.send({ id: "p", type: "prompt", message: "go" });
