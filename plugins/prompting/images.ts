@@ -2,10 +2,9 @@
 import { type ImageContent, KernelError, messageOf, type PluginKernel } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
 
-export type ImageInput = { type: "image" } & (
-  | { data: string; mimeType: string; source?: undefined }
-  | { source: { type: "base64"; mediaType: string; data: string } | { type: "url"; url: string } }
-);
+type Flat = { type: "image"; data: string; mimeType: string };
+type Nested = { type: "image"; source: { type: "base64"; mediaType: string; data: string } | { type: "url"; url: string } };
+export type ImageInput = Flat | Nested;
 
 const types = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const MAX_BYTES = 20 * 1024 * 1024;
@@ -20,7 +19,7 @@ export async function loadImages(inputs: readonly ImageInput[], kernel: PluginKe
 }
 
 async function loadImage(input: ImageInput, kernel: PluginKernel, signal: AbortSignal | undefined): Promise<ImageContent> {
-  if (input.source === undefined) return inline(input.data, input.mimeType);
+  if (isFlat(input)) return inline(input.data, input.mimeType);
   if (input.source.type === "base64") return inline(input.source.data, input.source.mediaType);
   try {
     return await fromUrl(input.source.url, kernel, signal);
@@ -28,6 +27,12 @@ async function loadImage(input: ImageInput, kernel: PluginKernel, signal: AbortS
     if (error instanceof KernelError) throw error;
     throw refused(messageOf((error as { cause?: unknown }).cause ?? error));
   }
+}
+
+/** Whole in one form: what it has of the other was not looked at. */
+function isFlat(input: ImageInput): input is Flat {
+  const { data, mimeType } = input as Partial<Flat>;
+  return typeof data === "string" && typeof mimeType === "string";
 }
 
 function refused(reason: string): KernelError {

@@ -55,6 +55,13 @@ test("all three shapes of images become the flat one", async () => {
   const nested = { type: "image", source: { type: "base64", mediaType: "image/png", data: PIXEL } };
   const prefixed = { ...flat, data: `data:image/png;base64,${PIXEL}` };
   expect((await submit(rpc, { message: "look", images: [flat, nested, prefixed] })).content).toEqual([text, flat, flat, flat]);
+  const mixed = [
+    { ...flat, source: null },
+    { ...flat, source: 5 },
+    { ...nested, data: null },
+    { ...nested, data: "x" },
+  ];
+  expect((await submit(rpc, { message: "look", images: mixed })).content).toEqual([text, flat, flat, flat, flat]);
   expect((await submit(rpc, url(address))).content).toEqual([text, flat]);
   expect((await submit(rpc, url(`data:image/png;base64,${PIXEL}`))).content).toEqual([text, flat]);
   expect((await submit(rpc, { message: "", images: [flat] })).content).toEqual([flat]);
