@@ -3,6 +3,7 @@ import type { Accepted, PromptDraft, PromptInput, RunDraft } from "./contracts.t
 import { KernelError } from "./errors.ts";
 import type { Kernel } from "./kernel.ts";
 import { textBlock, type UserMessage } from "./messages.ts";
+import { passedOver, patiently } from "./patience.ts";
 import { BUSY } from "./run.ts";
 
 const handled: Accepted = { outcome: "handled", begin() {} };
@@ -48,7 +49,7 @@ function draftOf(kernel: Kernel, input: PromptInput): PromptDraft {
 /** The run is reserved: whatever refuses from here on gives it back. */
 async function accept(kernel: Kernel, draft: PromptDraft): Promise<Accepted> {
   try {
-    if ((await kernel.hooks.input.promise(draft)) === "handled") {
+    if ((await unlessAborted(kernel, kernel.hooks.input.promise(draft))) === "handled") {
       kernel.run.release();
       return handled;
     }
@@ -64,12 +65,18 @@ async function prepare(kernel: Kernel, run: RunDraft): Promise<Accepted> {
     // Without its two ports a run could not even fail in order.
     kernel.service("transcript");
     kernel.service("model");
-    await kernel.hooks.beforeRun.promise(run);
+    await unlessAborted(kernel, kernel.hooks.beforeRun.promise(run));
   } catch (error) {
     kernel.run.release();
     throw error;
   }
   return { outcome: "started", begin: () => void kernel.run.begin(run) };
+}
+
+/** A handler that hangs does not keep an abort waiting: the run begins, and ends as aborted. */
+async function unlessAborted<T>({ run }: Kernel, work: Promise<T>): Promise<T | undefined> {
+  const answer = await (run.signal ? patiently(work, run.signal) : work);
+  return answer === passedOver ? undefined : (answer as T);
 }
 
 async function whileRunning(kernel: Kernel, draft: PromptDraft, behaviour: "steer" | "followUp"): Promise<Accepted> {

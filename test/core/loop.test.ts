@@ -305,6 +305,25 @@ describe("abort", () => {
     expect(memory.kernel.run.idle).toBe(true);
   });
 
+  it.each(["input", "beforeRun"] as const)("does not wait for a tap of %s that never answers: the run begins and ends as aborted", async (hook) => {
+    let reached = false;
+    const never = () => {
+      reached = true;
+      return new Promise<undefined>(() => {});
+    };
+    const stuck = definePlugin({
+      name: "stuck",
+      apply: (kernel) => void (kernel.hooks[hook] as { tap(name: string, fn: () => unknown): void }).tap("stuck", never),
+    });
+    const memory = await startMemory([say("unheard")], [stuck]);
+    const begun = memory.view.prompt({ text: "Hi", source: "rpc" }).then((accepted) => accepted.begin());
+    await waitFor(() => reached);
+    await memory.kernel.run.abort();
+    await begun;
+    expect(memory.kernel.run.idle).toBe(true);
+    expect(last(memory)).toMatchObject({ stopReason: "aborted", content: [] });
+  });
+
   it("does not wait for a model that ignores it", async () => {
     const memory = await startMemory([
       async function* (_, builder) {
