@@ -40,6 +40,7 @@ export class Bus {
   #waiting: Item[] = [];
   #next = 0;
   #busy = false;
+  #position = 0;
   #gates: readonly (() => Promise<void> | undefined)[] = [];
   #hurry: AbortSignal | undefined;
 
@@ -49,12 +50,24 @@ export class Bus {
   }
 
   emit(event: AgentEvent): void {
+    this.#position++;
     this.#put(event);
   }
 
-  /** Runs `work` once everything emitted before has been delivered. Replies use it, so they share the events' order. */
-  readonly enqueue = (work: () => void): void => {
+  /** Grows with all that has to be delivered. */
+  readonly position = (): number => this.#position;
+
+  /**
+   * Runs `work` once everything emitted before has been delivered. Replies use it, so they share the events' order: those of what they answer.
+   * If nothing was emitted since the position `since`, there is nothing to wait for: an observer that asks the client must not hold up its answers.
+   */
+  readonly enqueue = (work: () => void, since?: number): void => {
+    if (this.#busy && since === this.#position) {
+      this.#do(work);
+      return;
+    }
     if (this.#busy) {
+      this.#position++;
       this.#waiting.push(work);
       return;
     }

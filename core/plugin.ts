@@ -87,8 +87,10 @@ export interface PluginKernel {
   /** what get_state answers */
   describe(): State;
   emit(event: AgentEvent): void;
-  /** Runs work in the order of events. */
-  enqueue(work: () => void): void;
+  /** Runs work in the order of events; at once if none was emitted since the position `since`. */
+  enqueue(work: () => void, since?: number): void;
+  /** The place in the order of events that is reached now. */
+  position(): number;
   /** Resolves when everything emitted so far is delivered. Never from inside a tap of `event`. */
   flush(): Promise<void> | undefined;
   /** Sources await this before they pull more; undefined: go on. */

@@ -97,6 +97,7 @@ const members: Members = {
     (event) =>
       kernel.emit(event),
   enqueue: ({ kernel }) => kernel.bus.enqueue,
+  position: ({ kernel }) => kernel.bus.position,
   flush:
     ({ kernel }) =>
     () =>

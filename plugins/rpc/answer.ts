@@ -94,23 +94,24 @@ export class Answerer {
   /** Most commands are done at once, and then so is their answer: no promise is made for them. */
   #run(command: Command, call: RpcCall): Promise<void> | undefined {
     let isAnswered = command.silent === true;
+    const since = this.#kernel.position();
     const given: Partial<Call> = { source: "rpc", signal: this.#client.gone };
     if (call.id !== undefined) given.id = call.id;
     if (this.#dialect.acknowledges === "early") {
       given.acknowledge = () => {
-        if (!isAnswered) void this.#reply({ success: true }, call);
+        if (!isAnswered) void this.#reply({ success: true }, call, since);
         isAnswered = true;
       };
     }
     try {
       const executed = this.#kernel.invoke(command, call.params, given);
-      if (!(executed instanceof Promise)) return this.#reply(isAnswered ? undefined : success(command, executed.data), call, executed);
+      if (!(executed instanceof Promise)) return this.#reply(isAnswered ? undefined : success(command, executed.data), call, since, executed);
       return executed.then(
-        (settled) => this.#reply(isAnswered ? undefined : success(command, settled.data), call, settled),
-        (error) => (command.silent ? undefined : this.#reply(failure(error), call)),
+        (settled) => this.#reply(isAnswered ? undefined : success(command, settled.data), call, since, settled),
+        (error) => (command.silent ? undefined : this.#reply(failure(error), call, since)),
       );
     } catch (error) {
-      return command.silent ? undefined : this.#reply(failure(error), call);
+      return command.silent ? undefined : this.#reply(failure(error), call, since);
     }
   }
 
@@ -122,7 +123,7 @@ export class Answerer {
   }
 
   /** Puts the reply behind the events that the command caused, then does what may only follow it. */
-  #reply(reply: Reply | undefined, call: RpcCall | undefined, executed?: Executed): Promise<void> | undefined {
+  #reply(reply: Reply | undefined, call: RpcCall | undefined, since = this.#kernel.position(), executed?: Executed): Promise<void> | undefined {
     let isSaid = false;
     let settle: (() => void) | undefined;
     let following: Promise<unknown> | undefined;
@@ -130,7 +131,7 @@ export class Answerer {
       following = this.#say(reply, call, executed);
       isSaid = true;
       settle?.();
-    });
+    }, since);
     if (isSaid) return following?.then(() => undefined);
     return new Promise<void>((resolve) => {
       settle = resolve;

@@ -219,6 +219,26 @@ describe("the bus", () => {
     expect(seen).toEqual(["agent_start", "turn_start", "reply", "agent_settled"]);
   });
 
+  it("a reply waits for what was emitted since its command came, and for nothing else", async () => {
+    const kernel = new Kernel();
+    const seen: string[] = [];
+    let answer = () => {};
+    const asking = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await kernel.use(plugin("asking", (own) => void own.hooks.event.tap("x", () => asking)));
+    await kernel.use(plugin("wire", (own) => void own.hooks.event.tap({ stage: 100 }, (event) => void seen.push(event.type))));
+    kernel.emit({ type: "agent_start" });
+    const since = kernel.bus.position();
+    kernel.bus.enqueue(() => seen.push("reply"), since);
+    expect(seen).toEqual(["reply"]);
+    kernel.emit({ type: "turn_start" });
+    kernel.bus.enqueue(() => seen.push("reply to its cause"), since);
+    answer();
+    await kernel.bus.flush();
+    expect(seen).toEqual(["reply", "agent_start", "turn_start", "reply to its cause"]);
+  });
+
   it("delivers inside emit while everybody is synchronous", async () => {
     const kernel = new Kernel();
     let seen = 0;

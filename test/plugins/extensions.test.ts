@@ -337,6 +337,24 @@ describe("contexts", () => {
     expect(notices(rpc)).toEqual(["message_end true", "turn_end true", "agent_end true"]);
   });
 
+  test("commands are answered while a dialog of an event is open, and an abort ends what waits for it", async () => {
+    for (const event of ["before_agent_start", "agent_start", "message_update", "agent_end", "agent_settled"]) {
+      const rpc = startWith({
+        "ask.ts": `export default (pi: any) => { let asked = false;
+          pi.on("${event}", async (_: any, ctx: any) => { if (!asked) { asked = true; await ctx.ui.confirm("Sure?", ""); } }); };`,
+      });
+      rpc.send({ id: "p", type: "prompt", message: "hi" });
+      const { id } = await rpc.find(({ method }) => method === "confirm");
+      // A prompt that is not accepted yet holds up the ordered commands behind it.
+      if (event !== "before_agent_start") expect((await rpc.ask("get_state")).messageCount).toBeGreaterThanOrEqual(0);
+      expect((await rpc.call("abort_bash")).success).toBe(true);
+      expect((await rpc.call("abort")).success).toBe(true);
+      rpc.send({ type: "extension_ui_response", id, confirmed: true });
+      expect((await rpc.ask("get_state")).isStreaming).toBe(false);
+      expect((await rpc.prompt("again")).at(-1)?.type).toBe("agent_settled");
+    }
+  });
+
   test("entries, names, labels, tools and models can be read and changed", async () => {
     const rpc = startWith({
       "helpers.ts": `import { convertToLlm, serializeConversation, parseFrontmatter, SessionManager, SettingsManager, CustomEditor, DynamicBorder, keyHint, getMarkdownTheme } from "@mariozechner/pi-coding-agent";
