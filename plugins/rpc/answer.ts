@@ -7,6 +7,9 @@ import type { Outbound } from "./outbound.ts";
 
 const UNREADABLE = "Failed to parse command";
 
+/** Behind everything: no position is this one. */
+const IN_ORDER = -1;
+
 type Failure = Reply & { success: false };
 
 export interface ClientSignals {
@@ -73,7 +76,9 @@ export class Answerer {
   /** Extensions may have brought or taken the command since the record came. */
   #runInTurn(call: RpcCall): Promise<void> | undefined {
     const command = this.#find(call.command);
-    return command ? this.#run(command, call) : this.#reply({ success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call);
+    return command
+      ? this.#run(command, call)
+      : this.#reply({ success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call, this.#kernel.position());
   }
 
   /** A client that sends and does not read must not make us pile up answers. One that has ended its input can do so no more. */
@@ -106,9 +111,11 @@ export class Answerer {
     try {
       const executed = this.#kernel.invoke(command, call.params, given);
       if (!(executed instanceof Promise)) return this.#reply(isAnswered ? undefined : success(command, executed.data), call, since, executed);
+      // What took its time comes behind all that happened in it; an abort is not to wait for the observer that it passed over.
+      const after = command.lane === "immediate" ? since : IN_ORDER;
       return executed.then(
-        (settled) => this.#reply(isAnswered ? undefined : success(command, settled.data), call, since, settled),
-        (error) => (command.silent ? undefined : this.#reply(failure(error), call, since)),
+        (settled) => this.#reply(isAnswered ? undefined : success(command, settled.data), call, after, settled),
+        (error) => (command.silent ? undefined : this.#reply(failure(error), call, after)),
       );
     } catch (error) {
       return command.silent ? undefined : this.#reply(failure(error), call, since);
@@ -118,12 +125,12 @@ export class Answerer {
   #refuse(reply: Failure, call?: RpcCall): void {
     this.#lanes.inOrder(
       () => "ordered",
-      () => this.#inRoom(() => this.#reply(reply, call)),
+      () => this.#inRoom(() => this.#reply(reply, call, this.#kernel.position())),
     );
   }
 
   /** Puts the reply behind the events that the command caused, then does what may only follow it. */
-  #reply(reply: Reply | undefined, call: RpcCall | undefined, since = this.#kernel.position(), executed?: Executed): Promise<void> | undefined {
+  #reply(reply: Reply | undefined, call: RpcCall | undefined, since: number, executed?: Executed): Promise<void> | undefined {
     let isSaid = false;
     let settle: (() => void) | undefined;
     let following: Promise<unknown> | undefined;
