@@ -5,6 +5,8 @@ import type { ExtensionContext } from "./types.ts";
 const DEADLINE_MS = 30_000;
 /** For handlers that may call a model. */
 const LONG_DEADLINE_MS = 600_000;
+/** How long a handler of an instance that is gone is waited for: what it waits for itself may be gone too. */
+const GOODBYE_MS = 200;
 const longOnes = new Set([
   "session_start",
   "session_before_compact",
@@ -155,8 +157,8 @@ export class Dispatcher {
 /** A handler that took too long. */
 export class DeadlineError extends Error {}
 
-/** `work`, or a DeadlineError after `limitMs` of time in which no dialog of the instance was open. */
-export function withDeadline<T>(instance: Instance, work: Promise<T>, limitMs: number, what: string): Promise<T> {
+/** `work`, or a DeadlineError after `limitMs` of time in which no dialog of the instance was open. Nothing, once the instance is gone. */
+export function withDeadline<T>(instance: Instance, work: Promise<T>, limitMs: number, what: string): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     let remaining = limitMs;
     let since = 0;
@@ -175,9 +177,15 @@ export function withDeadline<T>(instance: Instance, work: Promise<T>, limitMs: n
       timer = setTimeout(miss, Math.max(remaining, 0));
     };
     const forget = instance.onDialogs(() => (instance.dialogs > 0 ? stop() : start()));
+    let goodbye: NodeJS.Timeout | undefined;
+    const stay = instance.onRetired(() => {
+      goodbye = setTimeout(() => finish(() => resolve(undefined)), GOODBYE_MS);
+    });
     const finish = (settle: () => void) => {
       stop();
+      clearTimeout(goodbye);
       forget();
+      stay();
       settle();
     };
     start();

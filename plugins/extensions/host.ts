@@ -240,6 +240,7 @@ export class ExtensionHost {
     // Children of pi.exec run on: their promises are still awaited somewhere.
     for (const child of instance.execs) instance.children.delete(child);
     this.kernel.tryService("process")?.releaseOwner(instance);
+    instance.retired();
     for (const undo of instance.discovered.splice(0)) undo();
   }
 

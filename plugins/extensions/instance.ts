@@ -85,6 +85,7 @@ export class Instance implements ResourceOwner {
   #commands = 0;
   #onDrained: (() => void)[] = [];
   readonly #onDialogs = new Set<() => void>();
+  readonly #onRetired = new Set<() => void>();
 
   constructor(options: InstanceOptions) {
     this.id = options.path;
@@ -159,6 +160,18 @@ export class Instance implements ResourceOwner {
   onDialogs(notify: () => void): () => void {
     this.#onDialogs.add(notify);
     return () => this.#onDialogs.delete(notify);
+  }
+
+  // ------------------------------------------------------------ its end
+
+  /** Its timers and children are gone: work under way may never end. */
+  retired(): void {
+    for (const notify of this.#onRetired) notify();
+  }
+
+  onRetired(notify: () => void): () => void {
+    this.#onRetired.add(notify);
+    return () => this.#onRetired.delete(notify);
   }
 
   // ------------------------------------------------------------ faults

@@ -337,6 +337,19 @@ describe("contexts", () => {
     expect(notices(rpc)).toEqual(["message_end true", "turn_end true", "agent_end true"]);
   });
 
+  test("a session that is replaced does not wait for a handler whose timers went with it", async () => {
+    const rpc = startWith({
+      "slow.ts": `export default (pi: any) => { pi.on("agent_settled", () => new Promise((resolve) => setTimeout(resolve, 1000))); };`,
+    });
+    rpc.send({ id: "p", type: "prompt", message: "hi" });
+    await rpc.find(({ type }) => type === "agent_end");
+    await expect.poll(async () => (await rpc.ask("get_state")).isStreaming).toBe(false);
+    const began = rpc.frames.length;
+    expect(await rpc.ask("new_session")).toEqual({ cancelled: false });
+    // Its old run is told to the end first.
+    expect(rpc.frames.slice(began).map(({ type }) => type)).toEqual(["agent_settled", "response"]);
+  }, 20_000);
+
   test("commands are answered while a dialog of an event is open, and an abort ends what waits for it", async () => {
     for (const event of ["before_agent_start", "agent_start", "message_update", "agent_end", "agent_settled"]) {
       const rpc = startWith({
