@@ -20,7 +20,7 @@ const wrap = (object, name, note) => {
   const original = object[name];
   object[name] = Object.assign((...args) => { note(args); return original(...args); }, original);
 };
-wrap(fs, "readFileSync", ([file]) => { if (!counts.writes) counts.reads.push(String(file)); });
+for (const name of ["readFileSync", "openSync"]) wrap(fs, name, ([file]) => { if (!counts.writes) counts.reads.push(String(file)); });
 for (const name of ["statSync", "existsSync", "readdirSync", "accessSync", "lstatSync"]) wrap(fs, name, ([path]) => { if (!counts.writes) counts.probes.push(String(path)); });
 const { Script } = vm;
 vm.Script = class extends Script { constructor(source, options) { super(source, options); if (!counts.writes) counts.scripts.push({ file: options?.filename, bytes: source.length }); } };

@@ -28,9 +28,9 @@ function watched(): { env: Record<string, string>; packages(): string[] } {
   const log = join(directory, "read.txt");
   const preload = join(directory, "preload.cjs");
   const code = `const fs = require("node:fs");
-    const read = fs.readFileSync;
+    const open = fs.openSync;
     const files = [];
-    fs.readFileSync = (file, ...rest) => (files.push(String(file)), read(file, ...rest));
+    fs.openSync = (file, ...rest) => (files.push(String(file)), open(file, ...rest));
     process.on("exit", () => fs.writeFileSync(${JSON.stringify(log)}, files.join("\\n")));`;
   writeFileSync(preload, code);
   const outputs: Record<string, { inputs: object }> = JSON.parse(readFileSync(join(dirname(programPath), "meta.json"), "utf8")).outputs;
