@@ -94,11 +94,12 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
   if (process) {
     kernel.defer(
       process.onUncaught((error, owner) => {
-        if (!(owner instanceof Instance)) return false;
-        runtime.report(owner, "uncaught", error);
+        if (owner instanceof Instance) runtime.report(owner, "uncaught", error);
+        else kernel.fault({ from: owner.id, during: "uncaught", error });
         return true;
       }),
     );
+    kernel.defer(process.onUnowned((error) => host.authorOf(error)));
   }
 }
 

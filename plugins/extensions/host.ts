@@ -1,11 +1,12 @@
 /** The life of extensions: reading, running factories, sessions that come and go, and the end. */
 import { dirname, join, resolve } from "node:path";
 import { KernelError, messageOf, type Options, type Plugin, type PluginKernel, type SourceInfo } from "../../core/index.ts";
+import type { ResourceOwner } from "../process/contract.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { SessionChange, SessionChanged } from "../session/contract.ts";
 import { createApi } from "./api.ts";
 import { Instance } from "./instance.ts";
-import { defaultOf, type EvaluatedModule, LoadError, located, ModuleReader } from "./load.ts";
+import { defaultOf, type EvaluatedModule, filesInStack, LoadError, located, ModuleReader } from "./load.ts";
 import { VirtualTable } from "./modules.ts";
 import { applyProviders } from "./providers.ts";
 import { Runtime } from "./runtime.ts";
@@ -33,6 +34,8 @@ export class ExtensionHost {
   onMoved: () => void = () => {};
   readonly #table: VirtualTable;
   readonly #reader: ModuleReader;
+  /** which extension a file was read for */
+  readonly #readFor = new Map<string, string>();
   #cwd: string | undefined;
   #lastRead = 0;
   #hasLeft = false;
@@ -138,11 +141,21 @@ export class ExtensionHost {
     try {
       const module = await inTime(this.#reader.read(slot.path), "The module has not finished loading", () => this.#lastRead);
       slot.files = module.files;
+      for (const file of module.files.keys()) this.#readFor.set(file, slot.path);
       return module;
     } catch (error) {
       if (error instanceof LoadError) slot.files = new Map([...slot.files, ...error.files]);
       throw error;
     }
+  }
+
+  /** Whose code an error comes from, by its stack; also if that extension is gone. */
+  authorOf(error: unknown): ResourceOwner | undefined {
+    for (const file of filesInStack(error)) {
+      const path = this.#readFor.get(file) ?? this.slots.find(({ files }) => files.has(file))?.path;
+      if (path !== undefined) return this.slots.find((slot) => slot.path === path)?.live ?? { id: path, timers: new Set(), children: new Set() };
+    }
+    return undefined;
   }
 
   async #exportedBy(inline: NonNullable<Options["extensionFactories"]>[number]): Promise<unknown> {

@@ -89,12 +89,21 @@ export function located(error: unknown, files: ReadonlyMap<string, unknown>): st
     .trim();
   const names = [...files.keys()];
   if (names.some((file) => new RegExp(`${escaped(basename(file))}:\\d+`).test(message))) return message;
-  const stack = error instanceof Error ? (error.stack ?? "") : "";
-  for (const line of stack.split("\n")) {
-    const place = /(?:\(|at |^)(?:file:\/\/)?([^()]+?):(\d+)(?::\d+)?\)?$/.exec(line.trim());
-    if (place?.[1] && files.has(place[1])) return `${message} (${place[1]}:${place[2]})`;
-  }
+  for (const [file, line] of placesInStack(error)) if (files.has(file)) return `${message} (${file}:${line})`;
   return names.length === 0 || names.some((file) => message.includes(file)) ? message : `${message} (${names[0]})`;
+}
+
+/** The files that an error came through, the innermost first. */
+export function filesInStack(error: unknown): string[] {
+  return placesInStack(error).map(([file]) => file);
+}
+
+function placesInStack(error: unknown): [file: string, line: string][] {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  return stack.split("\n").flatMap((line): [string, string][] => {
+    const place = /(?:\(|at |^)(?:file:\/\/)?([^()]+?):(\d+)(?::\d+)?\)?$/.exec(line.trim());
+    return place?.[1] && place[2] ? [[place[1], place[2]]] : [];
+  });
 }
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

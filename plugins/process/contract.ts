@@ -21,6 +21,8 @@ export interface ProcessHost {
   releaseOwner(owner: ResourceOwner): void;
   /** Called for uncaught errors whose owner is known; answers whether it took the error. */
   onUncaught(handler: (error: unknown, owner: ResourceOwner) => boolean): () => void;
+  /** Asked whose code an error comes from where nothing else tells: callbacks may run in anybody's name, such as those of an abort signal. */
+  onUnowned(find: (error: unknown) => ResourceOwner | undefined): () => void;
   /** Asks for the orderly end of the process with this status. */
   end(status: number): void;
 }

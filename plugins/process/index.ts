@@ -23,7 +23,15 @@ export interface ProcessGuard {
 /** Takes stdout, signals and uncaught errors. `exitNow` serves a second signal. */
 export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
   const { io, guardChildren, giveBack } = takeStdout();
-  const ownership = createOwnership();
+  const finders = new Set<(error: unknown) => ResourceOwner | undefined>();
+  const find = (error: unknown): ResourceOwner | undefined => {
+    for (const ask of finders) {
+      const owner = ask(error);
+      if (owner) return owner;
+    }
+    return undefined;
+  };
+  const ownership = createOwnership(find);
   const handlers = new Set<(error: unknown, owner: ResourceOwner) => boolean>();
   let onFatal: (error: unknown) => void = () => exitNow(1);
   let end: (status: number) => void = () => {};
@@ -50,7 +58,7 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
     if (error.code !== "EPIPE" && io.stdout.listenerCount("error") === 1) onFatal(error);
   });
   const uncaught = (error: unknown) => {
-    const owner = ownerOfError(error) ?? ownership.current();
+    const owner = ownerOfError(error) ?? ownership.current() ?? find(error);
     if (owner && [...handlers].some((handler) => handler(error, owner))) return;
     onFatal(error);
   };
@@ -66,6 +74,10 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
     onUncaught(handler) {
       handlers.add(handler);
       return () => handlers.delete(handler);
+    },
+    onUnowned(ask) {
+      finders.add(ask);
+      return () => finders.delete(ask);
     },
     end: (status) => end(status),
   };

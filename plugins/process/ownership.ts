@@ -22,13 +22,14 @@ export function ownerOfError(error: unknown): ResourceOwner | undefined {
   return typeof error === "object" && error !== null ? owners.get(error) : undefined;
 }
 
-export function createOwnership(): Ownership {
+/** `find` knows the owner of some errors by where they come from. */
+export function createOwnership(find: (error: unknown) => ResourceOwner | undefined): Ownership {
   const storage: Storage = new AsyncLocalStorage();
   let undo: (() => void)[] = [];
 
   const install = () => {
     if (undo.length > 0) return;
-    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), refuseExit(storage)];
+    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), refuseExit(storage, find)];
     syncBuiltinESMExports();
   };
 
@@ -118,10 +119,11 @@ function ownChildren(storage: Storage): () => void {
 }
 
 /** An extension must not end the process: the call is thrown back at it. */
-function refuseExit(storage: Storage): () => void {
+function refuseExit(storage: Storage, find: (error: unknown) => ResourceOwner | undefined): () => void {
   const exit = process.exit;
   return replace(process as never, "exit", (code?: number) => {
-    const owner = storage.getStore();
+    // Listeners for signals run in nobody's name.
+    const owner = storage.getStore() ?? find(new Error("process.exit"));
     if (!owner) return exit(code);
     throw attach(owner, new Error(`process.exit(${code ?? ""}) was called by the extension ${owner.id}; extensions end the agent with ctx.shutdown().`));
   });

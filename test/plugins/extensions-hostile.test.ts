@@ -1,6 +1,6 @@
 /** Extensions that misbehave: nothing they do ends the program, and every failure is told once, to the right address. */
 import { describe, expect, test } from "vitest";
-import { answers, command, error, errors, extensionList, notice, startWith, toolResults } from "../extensions/helpers.ts";
+import { answers, command, error, errors, extensionList, notice, notices, pathOf, startWith, toolResults } from "../extensions/helpers.ts";
 
 const impatient = { agentFiles: { "settings.json": JSON.stringify({ extensionsDeadlineMs: 300 }) } };
 const callsTool = (name: string, args: object = {}) => ({ responses: [{ toolCalls: [{ name, arguments: args }] }, "done"], repeat: true });
@@ -128,6 +128,28 @@ describe("the process", () => {
     await command(rpc, "/emitter");
     expect(errors(rpc).at(-1)).toMatchObject({ event: "command", error: "emitted" });
     expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+  });
+
+  test("callbacks that run in nobody's name are known by their stack", async () => {
+    const rpc = startWith(
+      {
+        "p.ts": `export default (pi: any) => {
+          pi.registerTool({ name: "wait", label: "Wait", description: "Waits.", parameters: { type: "object" }, execute: (_id: string, _args: any, signal: AbortSignal) =>
+            new Promise((resolve) => signal.addEventListener("abort", () => { resolve({ content: [] }); throw new Error("while aborting"); })) });
+          process.on("SIGTERM", () => process.exit(7));
+          pi.on("session_shutdown", (event: any, ctx: any) => ctx.ui.notify("bye " + event.reason));
+        };`,
+      },
+      { script: { responses: [{ toolCalls: [{ name: "wait", arguments: {} }] }, "fine"], repeat: true } },
+    );
+    await rpc.ask("prompt", { message: "go" });
+    await rpc.find(({ type }) => type === "tool_execution_start");
+    await rpc.ask("abort");
+    expect(await error(rpc, "uncaught")).toMatchObject({ extensionPath: pathOf(rpc, "p.ts"), error: "while aborting" });
+    expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+    rpc.child.kill("SIGTERM");
+    expect(await rpc.exited).toMatchObject({ status: 143 });
+    expect(notices(rpc)).toContain("bye quit");
   });
 
   test("what an extension prints does not reach the wire", async () => {
