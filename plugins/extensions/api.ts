@@ -115,14 +115,16 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
     setLabel: (entryId, label) => acting("setLabel", () => kernel.service("session").setLabel(entryId, label)),
     exec(command, args, options) {
       instance.assertUsable();
-      return exec(command, args ?? [], { ...options, cwd: options?.cwd ?? runtime.cwd }, (child) => {
-        instance.execs.add(child);
-        runtime.execs.add(child);
-        child.once("close", () => {
-          instance.execs.delete(child);
-          runtime.execs.delete(child);
-        });
-      });
+      // Its clocks are ours: the call may outlive the instance.
+      return runtime.leave(() =>
+        exec(command, args ?? [], { ...options, cwd: options?.cwd ?? runtime.cwd }, (child) => {
+          const owners = [instance.children, instance.execs, runtime.execs];
+          for (const children of owners) children.add(child);
+          child.once("close", () => {
+            for (const children of owners) children.delete(child);
+          });
+        }),
+      );
     },
     getActiveTools: () => acting("getActiveTools", () => kernel.service("activeTools").names()),
     getAllTools: () => acting("getAllTools", () => listTools(runtime)),

@@ -1,5 +1,5 @@
 /** Hot reload against the real program: files change while it runs. */
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { command, error, errors, extensionList, notice, notices, pathOf, reloaded, rewrite, startWith, toolResults } from "../extensions/helpers.ts";
@@ -321,4 +321,17 @@ test("the ledger shows what an extension owns, and the end takes it all", async 
       }
     })
     .toBe("gone");
+});
+
+test("a command under way keeps its time limit when the version that started it goes", async () => {
+  const source = (version: number) => `import { writeFileSync } from "node:fs";
+    // version ${version}
+    export default (pi: any) => pi.registerCommand("go", { handler: () => { void pi.exec("sleep", ["60"], { timeout: 1000 }).then((result: object) => writeFileSync("result.json", JSON.stringify(result))); } });`;
+  const rpc = startWith({ "a.ts": source(1) });
+  await command(rpc, "/go");
+  expect((await extensionList(rpc))[0].owns).toMatchObject({ children: 1 });
+  rewrite(rpc, "a.ts", source(2));
+  await reloaded(rpc, 0);
+  await expect.poll(() => existsSync(join(rpc.places.cwd, "result.json")), { timeout: 10_000 }).toBe(true);
+  expect(JSON.parse(readFileSync(join(rpc.places.cwd, "result.json"), "utf8"))).toEqual({ stdout: "", stderr: "", code: 0, killed: true });
 });
