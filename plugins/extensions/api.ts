@@ -87,7 +87,7 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
     },
     getFlag(name) {
       return registering(() => {
-        const flag = instance.flags.get(name);
+        const flag = runtime.flagOf(instance, name);
         const given = flag && runtime.flagValues?.get(name);
         if (given === undefined) return flag?.default;
         return flag?.type === "boolean" ? true : given;

@@ -14,7 +14,7 @@ import { DeadlineError, Dispatcher } from "./dispatch.ts";
 import { type EventName, rows } from "./events.ts";
 import { type Instance, StaleError } from "./instance.ts";
 import { runCommand } from "./slash.ts";
-import type { ExtensionCommandContext, ExtensionContext, Mode } from "./types.ts";
+import type { ExtensionCommandContext, ExtensionContext, FlagOptions, Mode } from "./types.ts";
 
 export class Runtime {
   readonly kernel: PluginKernel;
@@ -255,6 +255,13 @@ export class Runtime {
   /** One line for people; nothing on the wire. */
   complain(text: string): void {
     this.kernel.tryService("process")?.io.stderr.write(`${text}\n`);
+  }
+
+  /** What a flag is to `instance`: the first who registered it says so, for all who have. */
+  flagOf(instance: Instance, name: string): FlagOptions | undefined {
+    if (!instance.flags.has(name)) return undefined;
+    const first = this.#instances.find(({ path, flags }) => path === instance.path || flags.has(name));
+    return (first && first.path !== instance.path ? first : instance).flags.get(name);
   }
 
   /** Refuses options that no extension knows, and sets the values of those that some do. */

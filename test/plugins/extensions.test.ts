@@ -248,6 +248,19 @@ describe("flags", () => {
     await notice(startWith({ "f.ts": flags }), "nobody,,nobody,,");
   });
 
+  test("the first registration decides type and default for all", async () => {
+    const saying = (type: string, fallback: string) => `export default (pi: any) => {
+      pi.registerFlag("level", { type: "${type}", default: ${fallback} });
+      pi.on("session_start", (_: any, ctx: any) => ctx.ui.notify(import.meta.filename.slice(-4) + " " + pi.getFlag("level")));
+    };`;
+    const both = { "a.ts": saying("string", '"low"'), "b.ts": saying("boolean", "false") };
+    const plain = startWith(both);
+    await notice(plain, "b.ts low");
+    const given = startWith(both, { args: ["--level", "high"] });
+    await notice(given, "b.ts high");
+    expect([...notices(plain), ...notices(given)]).toEqual(["a.ts low", "b.ts low", "a.ts high", "b.ts high"]);
+  });
+
   test("an option that nobody knows and a string without a value end the start", async () => {
     const unknown = await runPi({ agentFiles: { "extensions/f.ts": flags }, args: ["--mode", "rpc", "--what", "--plan"] });
     expect(unknown).toMatchObject({ status: 1, stdout: "" });
