@@ -1,4 +1,5 @@
 /** The life of extensions: reading, running factories, sessions that come and go, and the end. */
+import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { KernelError, messageOf, type Options, type Plugin, type PluginKernel, type SourceInfo } from "../../core/index.ts";
 import type { ResourceOwner } from "../process/contract.ts";
@@ -77,6 +78,12 @@ export class ExtensionHost {
     const resources = this.kernel.tryService("resources");
     const found = resources ? await resources.files("extensions", options) : this.#fromCommandLine();
     return [...found, ...this.#inline()];
+  }
+
+  /** Without files that were named and have gone since: they go like any other. One that never came goes on being missed. */
+  async discoverPresent(): Promise<ResourceFile[]> {
+    const isMissed = (path: string) => this.slots.some((slot) => slot.path === path && !slot.live);
+    return (await this.discover()).filter(({ path }) => path.startsWith("<") || existsSync(path) || isMissed(path));
   }
 
   /** For distributions that only know the command line. */

@@ -58,7 +58,7 @@ export class Reloader {
       const added: Slot[] = [];
       let gone: Slot[] = [];
       if (isListChanged) {
-        const change = this.#rearrange(await this.#host.discover());
+        const change = this.#rearrange(await this.#host.discoverPresent());
         added.push(...change.added);
         gone = change.gone;
       }

@@ -1,4 +1,5 @@
 /** Notices changes to extension files: compared by content, and mapped to the extensions that use them. */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import type {} from "../settings/contract.ts";
@@ -17,7 +18,11 @@ export function watch(host: ExtensionHost, reloader: Reloader): () => void {
   const changes = new Changes(host);
   const read = new Set<string>();
   const watching = kernel.tryService("watching")?.watch({
-    places: () => places(host, read),
+    places() {
+      // What went before anybody watched is noticed when watching begins.
+      if (host.slots.some(({ path, live }) => live && !path.startsWith("<") && !existsSync(path))) queueMicrotask(() => watching?.touched());
+      return places(host, read);
+    },
     async changed() {
       const changed: Slot[] = [];
       for (const slot of host.slots) if (await changes.in(slot)) changed.push(slot);
@@ -82,7 +87,7 @@ class Changes {
   }
 
   async inList(): Promise<boolean> {
-    const found = new Set((await this.#host.discover()).map(({ path }) => path));
+    const found = new Set((await this.#host.discoverPresent()).map(({ path }) => path));
     const { slots } = this.#host;
     return found.size !== slots.length || slots.some(({ path }) => !found.has(path));
   }

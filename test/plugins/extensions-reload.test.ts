@@ -323,6 +323,27 @@ test("the ledger shows what an extension owns, and the end takes it all", async 
     .toBe("gone");
 });
 
+test("a file named on the command line goes and comes back like any other", async () => {
+  const file = join(tempDir(), "named.ts");
+  writeFileSync(
+    file,
+    `export default (pi: any) => { pi.registerCommand("say", { handler: (_: string, ctx: any) => ctx.ui.notify("one") }); pi.on("session_shutdown", (event: any, ctx: any) => ctx.ui.notify("bye " + event.reason)); };`,
+  );
+  const rpc = startWith({}, { args: ["-e", file] });
+  expect(await command(rpc, "/say")).toEqual(["one"]);
+  let from = rpc.frames.length;
+  rmSync(file);
+  expect(await reloaded(rpc, from)).toMatchObject({ extensionPath: file, success: true });
+  expect(notices(rpc).at(-1)).toBe("bye reload");
+  expect(await extensionList(rpc)).toEqual([]);
+  expect((await rpc.ask("get_commands")).commands.filter(({ source }: { source: string }) => source === "extension")).toEqual([]);
+  from = rpc.frames.length;
+  writeFileSync(file, says("two"));
+  expect(await reloaded(rpc, from)).toMatchObject({ extensionPath: file, success: true });
+  expect(await command(rpc, "/say")).toEqual(["two"]);
+  expect(errors(rpc)).toEqual([]);
+});
+
 test("a command under way keeps its time limit when the version that started it goes", async () => {
   const source = (version: number) => `import { writeFileSync } from "node:fs";
     // version ${version}
