@@ -1,7 +1,6 @@
-/** Takes stdout for frames: whatever else would write there goes to stderr. Where stdin is no terminal, children do not read it either. */
+/** Takes stdin and stdout for frames: whatever else would write there goes to stderr, and children read nothing of what is meant for us. */
 import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
-import { isatty } from "node:tty";
 import type { Io } from "../../core/index.ts";
 import { directOutput, takeInput } from "./pipes.ts";
 
@@ -13,6 +12,8 @@ const STDERR = 2;
 
 /** Functions of `fs` that take a descriptor first. */
 const writers = ["write", "writeSync", "writev", "writevSync", "writeFile", "writeFileSync", "appendFile", "appendFileSync"] as const;
+/** Other names of descriptor 1. */
+const stdoutPaths: ReadonlySet<unknown> = new Set(["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]);
 /** Functions of `child_process` whose last object argument may say `stdio`. */
 const synchronousSpawners = ["spawnSync", "execFileSync", "execSync"] as const;
 
@@ -59,7 +60,7 @@ function divertProcess(): () => void {
   };
 }
 
-/** Direct writes to descriptor 1. */
+/** Direct writes to descriptor 1, or to the file that stands for it. */
 function divertDescriptor(): () => void {
   const table = fs as unknown as Record<string, AnyFunction>;
   return patch(
@@ -67,12 +68,14 @@ function divertDescriptor(): () => void {
     writers,
     (original) =>
       (target, ...rest) =>
-        original(target === STDOUT ? STDERR : target, ...rest),
+        original(target === STDOUT || stdoutPaths.has(target) ? STDERR : target, ...rest),
   );
 }
 
-/** Children with inherited stdio write to our stdout otherwise, and take what the client sends. */
+/** Children with inherited stdio write to our stdout otherwise, and take commands from our stdin. */
 function divertChildren(): () => void {
+  // A terminal is for people, and whoever they call.
+  const stdin = fs.fstatSync(STDIN).isCharacterDevice() ? "inherit" : "ignore";
   // Through require: ES module namespaces cannot be patched, the module behind them can.
   const children = createRequire(import.meta.url)("node:child_process");
   const asynchronous = patch(
@@ -80,7 +83,7 @@ function divertChildren(): () => void {
     ["spawn"],
     (original) =>
       function spawn(this: unknown, options: { stdio?: unknown }, ...rest: unknown[]) {
-        return original.call(this, { ...options, stdio: withoutOurs(options.stdio) }, ...rest);
+        return original.call(this, { ...options, stdio: diverted(options.stdio, stdin) }, ...rest);
       },
   );
   const synchronous = patch(
@@ -88,7 +91,7 @@ function divertChildren(): () => void {
     synchronousSpawners,
     (original) =>
       (...args) =>
-        original(...args.map(divertedOptions)),
+        original(...args.map((argument) => divertedOptions(argument, stdin))),
   );
   return () => {
     asynchronous();
@@ -96,22 +99,27 @@ function divertChildren(): () => void {
   };
 }
 
-function divertedOptions(argument: unknown): unknown {
+type Stdin = "inherit" | "ignore";
+
+function divertedOptions(argument: unknown, stdin: Stdin): unknown {
   if (typeof argument !== "object" || argument === null || Array.isArray(argument) || !("stdio" in argument)) return argument;
-  return { ...argument, stdio: withoutOurs(argument.stdio) };
+  return { ...argument, stdio: diverted(argument.stdio, stdin) };
 }
 
-/** The same stdio where the child inherits neither our stdout, for which it gets stderr, nor a stdin that is the client's. */
-function withoutOurs(stdio: unknown): unknown {
-  const input = isatty(STDIN) ? "inherit" : "ignore";
-  if (stdio === "inherit") return [input, STDERR, "inherit"];
+/** The same stdio with descriptor 1 replaced by 2 wherever the child would inherit it, and 0 by what it may have of it. */
+function diverted(stdio: unknown, stdin: Stdin): unknown {
+  if (stdio === "inherit") return [stdin, STDERR, "inherit"];
   if (!Array.isArray(stdio)) return stdio;
-  const inherits = (item: unknown, index: number, descriptor: number) =>
-    item === descriptor || (item === "inherit" && index === descriptor) || (item as { fd?: number } | null)?.fd === descriptor;
   return stdio.map((item, index) => {
-    if (inherits(item, index, STDOUT)) return STDERR;
-    return inherits(item, index, STDIN) ? input : item;
+    const inherited = item === "inherit" ? index : descriptorOf(item);
+    if (inherited === STDOUT) return STDERR;
+    return inherited === STDIN && stdin === "ignore" ? stdin : item;
   });
+}
+
+function descriptorOf(item: unknown): unknown {
+  if (typeof item !== "object" || item === null) return item;
+  return item === process.stdin ? STDIN : (item as { fd?: number }).fd;
 }
 
 function patch(target: Record<string, AnyFunction>, names: readonly string[], wrap: (original: AnyFunction) => AnyFunction): () => void {

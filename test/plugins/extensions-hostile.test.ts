@@ -161,6 +161,20 @@ describe("the process", () => {
     for (const text of ["at load", "log", "raw", "fs", "child"]) expect(rpc.stderr).toContain(text);
   });
 
+  test("a child that inherits stdin does not read the client's commands", async () => {
+    const rpc = startWith({
+      "p.ts": `import { spawn, spawnSync } from "node:child_process";
+        export default (pi: any) => pi.registerCommand("read", { handler: (_: string, ctx: any) => {
+          spawnSync("cat", { stdio: "inherit" });
+          spawnSync("cat", { stdio: [0, "pipe", "pipe"] });
+          spawn("cat", { stdio: [process.stdin, "ignore", "ignore"] }).on("exit", (code) => ctx.ui.notify("ended " + code));
+        } });`,
+    });
+    await command(rpc, "/read");
+    await notice(rpc, "ended 0");
+    expect(await rpc.ask("get_state")).toMatchObject({ isStreaming: false });
+  });
+
   test("five faults in a row put an extension into quarantine, and its guard keeps blocking until it is reloaded", async () => {
     const source = `export default (pi: any) => { pi.on("agent_start", () => { throw new Error("again"); }); pi.on("tool_call", () => {}); pi.registerCommand("mine", { handler: () => {} }); };`;
     const rpc = startWith(
