@@ -1,11 +1,11 @@
 /** `ctx.modelRegistry`: models and credentials, and model calls of one's own. */
-import { messageOf } from "../../core/index.ts";
+import { type Model, messageOf } from "../../core/index.ts";
 import type { Models } from "../models/contract.ts";
 import type { Instance } from "./instance.ts";
 import { complete, streamSimple } from "./model-calls.ts";
 import { registerProvider, unregisterProvider } from "./providers.ts";
 import type { Runtime } from "./runtime.ts";
-import type { ModelRegistry } from "./types.ts";
+import type { Context, ModelRegistry, StreamOptions } from "./types.ts";
 
 export function createModelRegistry(runtime: Runtime, instance: Instance): ModelRegistry {
   const models = (): Models => {
@@ -36,6 +36,14 @@ export function createModelRegistry(runtime: Runtime, instance: Instance): Model
     getApiKey: async (model) => (await usable(() => models().auth(model)))?.apiKey,
     getApiKeyForProvider: providerKey,
     getProviderAuth: (provider) => usable(() => models().providerAuth(provider)),
+    getProvider(id) {
+      const known = models();
+      const getModels = () => known.all().filter(({ provider }) => provider === id);
+      if (getModels().length === 0 && !known.providers().includes(id)) return undefined;
+      const open = (model: Model, context: Context, options?: StreamOptions) => usable(() => streamSimple(runtime, model, context, options));
+      return { id, name: known.displayName(id), getModels, stream: open, streamSimple: open };
+    },
+    getRegisteredProviderConfig: (provider) => usable(() => runtime.instances.find(({ providers }) => providers.has(provider))?.providers.get(provider)),
     complete: (model, context, options) => usable(() => complete(runtime, model, context, options)),
     stream: (model, context, options) => usable(() => streamSimple(runtime, model, context, options)),
     streamSimple: (model, context, options) => usable(() => streamSimple(runtime, model, context, options)),

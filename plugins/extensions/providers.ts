@@ -8,6 +8,9 @@ import type { ProviderConfig } from "./types.ts";
 /** What takes a provider's registration out of the registries again, by instance and provider. */
 const registered = new WeakMap<Instance, Map<string, (() => void)[]>>();
 
+/** Streams that extensions make for APIs that nobody else speaks. */
+const ownStreams = new WeakSet<object>();
+
 /** While the factory runs it is only noted; later it takes effect at once, or throws. */
 export function registerProvider(runtime: Runtime, instance: Instance, name: unknown, config: ProviderConfig | undefined): void {
   if (typeof name !== "string") {
@@ -49,7 +52,16 @@ function apply(runtime: Runtime, instance: Instance, name: string, config: Provi
     undo.push(kernel.registry("modelLayers").add(layer));
     if (config.streamSimple) {
       if (!config.api) throw new Error(`Provider "${name}" has a streamSimple function but names no "api".`);
-      undo.push(kernel.registry("providers").add({ name: `${config.api}@${name}`, stream: streamFrom(runtime, instance, config.streamSimple) }));
+      const { api } = config;
+      const stream = streamFrom(runtime, instance, config.streamSimple);
+      const speakers = kernel.registry("providers");
+      undo.push(speakers.add({ name: `${api}@${name}`, stream }));
+      // An API of its own is everybody's; one that is built in goes on speaking for other providers.
+      const known = runtime.kernel.registry("providers").get(api);
+      if (!known || ownStreams.has(known.stream)) {
+        ownStreams.add(stream);
+        undo.push(speakers.add({ name: api, stream }));
+      }
     }
   } catch (error) {
     for (const back of undo) back();

@@ -171,6 +171,15 @@ export type ApiKeyAndHeaders =
   | { ok: true; apiKey?: string; headers?: Record<string, string>; baseUrl?: string; env?: Record<string, string> }
   | { ok: false; error: string };
 
+/** A provider with its models, and calls of them with its credential. */
+export interface RegistryProvider {
+  id: string;
+  name: string;
+  getModels(): Model[];
+  stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
+  streamSimple(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
+}
+
 export interface ModelRegistry {
   getAll(): Model[];
   getAvailable(): Model[];
@@ -183,6 +192,10 @@ export interface ModelRegistry {
   getApiKey(model: Model): Promise<string | undefined>;
   getApiKeyForProvider(provider: string): Promise<string | undefined>;
   getProviderAuth(provider: string): Promise<{ apiKey?: string; headers?: Record<string, string> } | undefined>;
+  /** undefined if nobody has heard of it */
+  getProvider(id: string): RegistryProvider | undefined;
+  /** what an extension registered under that name */
+  getRegisteredProviderConfig(provider: string): ProviderConfig | undefined;
   complete(model: Model, context: Context, options?: StreamOptions): Promise<AssistantMessage>;
   stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
   streamSimple(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;

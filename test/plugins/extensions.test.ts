@@ -832,6 +832,43 @@ describe("providers", () => {
     expect(updates.map(({ message }) => message.stopReason)).toEqual(updates.map(() => "stop"));
   });
 
+  test("an API of its own serves every model that speaks it, also of other providers and after a reload", async () => {
+    const model = (id: string) => ({
+      id,
+      name: id,
+      reasoning: false,
+      input: ["text"],
+      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+      contextWindow: 1000,
+      maxTokens: 10,
+    });
+    const rpc = startRpc({
+      args: ["--model", "two/m2"],
+      agentFiles: {
+        "extensions/one.ts": `import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
+          export default (pi: any) => {
+            pi.registerProvider("one", { baseUrl: "http://x", apiKey: "k1", api: "shared-api", models: [${JSON.stringify(model("m1"))}], streamSimple(model: any, _: any, { apiKey }: any) {
+              const stream = createAssistantMessageEventStream();
+              stream.push({ type: "done", reason: "stop", message: { role: "assistant", content: [{ type: "text", text: model.provider + " " + apiKey }] } } as any);
+              return stream;
+            } });
+            pi.registerCommand("config", { handler: async (_: string, ctx: any) => {
+              const { api, streamSimple } = ctx.modelRegistry.getRegisteredProviderConfig("one");
+              ctx.ui.notify([api, typeof streamSimple, ctx.modelRegistry.getRegisteredProviderConfig("three")].join());
+              const { id, name, getModels } = ctx.modelRegistry.getProvider("two");
+              ctx.ui.notify([id, name, getModels().map(({ id }: any) => id), ctx.modelRegistry.getProvider("three")].join());
+            } });
+          };`,
+        "extensions/two.ts": `export default (pi: any) => pi.registerProvider("two", { name: "Two", baseUrl: "http://x", apiKey: "k2", api: "shared-api", models: [${JSON.stringify(model("m2"))}] });`,
+      },
+    });
+    expect(answers(await rpc.prompt("hi"))).toEqual(["two k2"]);
+    expect(await command(rpc, "/config")).toEqual(["shared-api,function,", "two,Two,m2,"]);
+    await rpc.ask("reload");
+    expect(answers(await rpc.prompt("hi"))).toEqual(["two k2"]);
+    expect(errors(rpc)).toEqual([]);
+  });
+
   test("a provider may bring its list of models later", async () => {
     const rpc = startWith({
       "p.ts": `const model = (id: string) => ({ id, name: id, reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1, maxTokens: 1 });
