@@ -12,11 +12,13 @@ interface Sending {
 
 export function customMessage(given: CustomMessageInput): CustomMessage {
   const { customType, content, display, details } = given ?? {};
-  if (typeof customType !== "string") throw new TypeError("A custom message needs a customType.");
+  // Published extensions leave it out.
+  const type = customType ?? "";
+  if (typeof type !== "string") throw new TypeError("The customType of a custom message is a text.");
   assertJson(details, "details of a custom message");
   return {
     role: "custom",
-    customType,
+    customType: type,
     content: messageContent(content),
     display: Boolean(display),
     ...(details !== undefined && { details }),

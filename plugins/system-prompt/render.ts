@@ -55,11 +55,17 @@ function projectContext({ contextFiles }: SystemPromptOptions): string {
   return ["Instructions and guidelines of the user and the project:", ...files].join("\n\n");
 }
 
+type ListedSkill = Pick<SystemPromptOptions["skills"][number], "name" | "description" | "filePath"> & { disableModelInvocation?: boolean };
+
 /** Only what a model needs to choose a skill; it reads the file when it does. */
 function skillList({ skills, selectedTools }: SystemPromptOptions): string {
-  const visible = skills.filter(({ disableModelInvocation }) => !disableModelInvocation);
   const reader = ["read", "bash"].find((name) => selectedTools.includes(name));
-  if (visible.length === 0 || !reader) return "";
+  return reader ? listSkills(skills, reader) : "";
+}
+
+export function listSkills(skills: readonly ListedSkill[], reader: string): string {
+  const visible = skills.filter(({ disableModelInvocation }) => !disableModelInvocation);
+  if (visible.length === 0) return "";
   const items = visible.map(({ name, description, filePath }) =>
     [
       "  <skill>",

@@ -381,6 +381,54 @@ describe("contexts", () => {
     }
   });
 
+  test("skills, images, cuts and summaries can be made by those who look after some of their own", async () => {
+    const rpc = startWith(
+      {
+        "own.ts": `import { createExtensionRuntime, findCutPoint, findTurnStartIndex, formatSkillsForPrompt, generateBranchSummary, loadSkills, loadSkillsFromDir, resizeImage } from "@mariozechner/pi-coding-agent";
+          export default (pi: any) => {
+            const show = (name: string, work: (ctx: any) => unknown) => pi.registerCommand(name, { handler: async (_: string, ctx: any) => ctx.ui.notify(JSON.stringify(await work(ctx))) });
+            show("dir", ({ cwd }) => { const { skills, diagnostics } = loadSkillsFromDir({ dir: cwd + "/more", source: "mine" }); return [skills.map(({ name, baseDir }) => [name, baseDir.slice(cwd.length)]), diagnostics.length]; });
+            show("all", ({ cwd }) => loadSkills({ cwd, skillPaths: ["more"] }).skills.map(({ name, description }) => name + " " + description));
+            show("text", ({ cwd }) => [formatSkillsForPrompt(loadSkills({ cwd }).skills).includes("<name>known</name>"), formatSkillsForPrompt([])]);
+            show("image", async () => {
+              const bmp = Buffer.alloc(54 + 48); bmp.write("BM"); bmp.writeUInt32LE(102, 2); bmp.writeUInt32LE(54, 10); bmp.writeUInt32LE(40, 14); bmp.writeInt32LE(4, 18); bmp.writeInt32LE(4, 22); bmp.writeUInt16LE(1, 26); bmp.writeUInt16LE(24, 28);
+              const look = (image: any) => image && [image.mimeType, image.originalWidth, image.width, image.wasResized];
+              return [look(await resizeImage(bmp, "image/bmp", { maxWidth: 2, maxHeight: 2 })), look(await resizeImage({ type: "image", data: bmp.toString("base64"), mimeType: "image/bmp" })), await resizeImage(Buffer.from("no"), "image/png")];
+            });
+            show("cut", ({ sessionManager }) => { const entries = sessionManager.getBranch(); return [findCutPoint(entries, 0, entries.length, 1).isSplitTurn, entries[findTurnStartIndex(entries, entries.length - 1, 0)].message.role, typeof createExtensionRuntime()]; });
+            show("branch", async ({ sessionManager, model }) => { const { summary = "", readFiles, modifiedFiles, error } = await generateBranchSummary(sessionManager.getBranch(), { model, signal: new AbortController().signal }); return [summary.endsWith("fine"), readFiles, modifiedFiles, error]; });
+            show("typeless", () => pi.sendMessage({ content: "no type", display: true }));
+          };`,
+      },
+      {
+        files: {
+          ".pi/skills/known/SKILL.md": "---\ndescription: Known\n---\nbody",
+          "more/one/SKILL.md": "---\nname: known\ndescription: Other\n---\n",
+          "more/deep/two/SKILL.md": "---\ndescription: 'Two: deep'\n---\n",
+          "more/notes.md": "just notes",
+        },
+        args: ["--approve"],
+      },
+    );
+    await rpc.prompt("hi");
+    const said = async (name: string) => JSON.parse((await command(rpc, `/${name}`)).at(-1) ?? "null");
+    expect(await said("dir")).toEqual([
+      [
+        ["two", "/more/deep/two"],
+        ["known", "/more/one"],
+      ],
+      1,
+    ]);
+    expect(await said("all")).toEqual(["known Known", "two Two: deep"]);
+    expect(await said("text")).toEqual([true, ""]);
+    expect(await said("image")).toEqual([["image/png", 4, 2, true], ["image/png", 4, 4, false], null]);
+    expect(await said("cut")).toEqual([expect.any(Boolean), "user", "object"]);
+    expect(await said("branch")).toEqual([true, [], [], null]);
+    await command(rpc, "/typeless");
+    expect(rpc.frames.findLast(({ type }) => type === "message_end")?.message).toMatchObject({ role: "custom", customType: "", content: "no type" });
+    expect(errors(rpc)).toEqual([]);
+  });
+
   test("entries, names, labels, tools and models can be read and changed", async () => {
     const rpc = startWith({
       "helpers.ts": `import { convertToLlm, serializeConversation, parseFrontmatter, SessionManager, SettingsManager, CustomEditor, DynamicBorder, keyHint, getMarkdownTheme } from "@mariozechner/pi-coding-agent";
@@ -566,7 +614,7 @@ describe("messages", () => {
         pi.registerCommand("odd", { handler: (_: string, ctx: any) => {
           attempt(ctx, () => pi.sendMessage({ customType: "c", content: 5, display: true }));
           attempt(ctx, () => pi.sendMessage({ customType: "c", content: [{ type: "video" }], display: true }));
-          attempt(ctx, () => pi.sendMessage(undefined));
+          attempt(ctx, () => pi.sendMessage({ customType: 5, content: "x", display: true }));
           attempt(ctx, () => pi.appendEntry(undefined, 1));
           attempt(ctx, () => pi.sendMessage({ customType: "c", content: ["x"], display: "yes" }));
         } });
@@ -575,7 +623,7 @@ describe("messages", () => {
       { script: [{ toolCalls: [{ name: "counts", arguments: {} }] }, "done"] },
     );
     const content = "The content of a message must be a text or a list of text and image blocks.";
-    expect(await command(rpc, "/odd")).toEqual([content, content, "A custom message needs a customType.", "A custom entry needs a customType."]);
+    expect(await command(rpc, "/odd")).toEqual([content, content, "The customType of a custom message is a text.", "A custom entry needs a customType."]);
     const { messages } = await rpc.ask("get_messages");
     expect(messages).toMatchObject([{ role: "custom", content: [{ type: "text", text: "x" }], display: true }]);
     const result = (await rpc.prompt("go")).find(({ type, message }) => type === "message_end" && message.role === "toolResult");

@@ -2,8 +2,15 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse as parseYaml } from "yaml";
-import type { AgentMessage, AssistantMessage, UserMessage } from "../../../core/index.ts";
+import type { AgentMessage, UserMessage } from "../../../core/index.ts";
+import {
+  DEFAULT_COMPACTION_SETTINGS,
+  findCutPoint,
+  findTurnStartIndex,
+  getLastAssistantUsage,
+  getLatestCompactionEntry,
+  shouldCompact,
+} from "../../compaction/cut.ts";
 import type { SessionEntry } from "../../session/contract.ts";
 import { defineSessionManager } from "../../session/manager.ts";
 import { calculateContextTokens, convertToLlm, estimateTokens, serializeConversation } from "../../shared/conversation.ts";
@@ -14,8 +21,12 @@ import * as tools from "../../tools/factories.ts";
 import type { Instance } from "../instance.ts";
 import { createModelRegistry } from "../model-registry.ts";
 import type { Runtime } from "../runtime.ts";
+import { generateBranchSummary } from "./branch-summary.ts";
 import * as components from "./components.ts";
+import { parseFrontmatter } from "./frontmatter.ts";
+import { resizeImage } from "./resize-image.ts";
 import { createSettingsManagerClass } from "./settings-manager.ts";
+import { skillFunctions } from "./skills.ts";
 import * as theme from "./theme.ts";
 import { unavailable } from "./unavailable.ts";
 
@@ -57,19 +68,23 @@ export function createCodingAgentModule(runtime: Runtime): object {
     buildSessionContext,
     buildContextEntries: (entries: SessionEntry[]) => contextEntries(entries),
     sessionEntryToContextMessages: (entry: SessionEntry) => [entryMessage(entry)].filter((message) => message !== undefined),
-    getLatestCompactionEntry: (entries: SessionEntry[]) => entries.findLast(({ type }) => type === "compaction") ?? null,
+    getLatestCompactionEntry,
     parseSessionEntries,
     convertToLlm: (messages: AgentMessage[]) => convertToLlm(messages, keepSystem),
     serializeConversation,
     estimateTokens,
     calculateContextTokens,
     getLastAssistantUsage,
-    DEFAULT_COMPACTION_SETTINGS: { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 },
-    shouldCompact: (tokens: number, window: number, { enabled, reserveTokens }: { enabled: boolean; reserveTokens: number }) =>
-      enabled && tokens > window - reserveTokens,
+    DEFAULT_COMPACTION_SETTINGS,
+    shouldCompact,
+    findCutPoint,
+    findTurnStartIndex,
+    generateBranchSummary: (entries: SessionEntry[], options: Parameters<typeof generateBranchSummary>[2]) => generateBranchSummary(runtime, entries, options),
     parseFrontmatter,
     stripFrontmatter: (text: string) => splitFrontmatter(text).body,
     parseSkillBlock,
+    ...skillFunctions({ cwd: () => runtime.cwd, agentDir, configDir }),
+    resizeImage,
     createSyntheticSourceInfo: (path: string, given: object = {}) => ({ path, source: "local", scope: "temporary", origin: "top-level", ...given }),
 
     // configuration
@@ -88,6 +103,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
 
     // what needs the inside of another program
     ...Object.fromEntries(withoutHost.map((name) => [name, unavailable(name)])),
+    createExtensionRuntime: () => ({ flagValues: new Map(), pendingProviderRegistrations: [] }),
     createAgentSession: async () => {
       throw new Error("createAgentSession is not available here: start a session of your own with `pi --mode json`.");
     },
@@ -109,12 +125,6 @@ function isResultOf(tool: string) {
   return (event: { toolName?: string }): boolean => event?.toolName === tool;
 }
 
-function parseFrontmatter(text: string): { frontmatter: Record<string, unknown>; body: string } {
-  const { yaml, body } = splitFrontmatter(text);
-  const frontmatter: unknown = yaml === undefined ? {} : parseYaml(yaml);
-  return { frontmatter: typeof frontmatter === "object" && frontmatter !== null ? (frontmatter as Record<string, unknown>) : {}, body };
-}
-
 function parseSkillBlock(text: string): { name: string; location: string; content: string; userMessage?: string } | null {
   const found = /^<skill name="([^"]+)" location="([^"]+)">\n([\s\S]*?)\n<\/skill>(?:\n\n([\s\S]+))?$/.exec(text);
   if (!found) return null;
@@ -130,13 +140,6 @@ function parseSessionEntries(text: string): unknown[] {
       return [];
     }
   });
-}
-
-function getLastAssistantUsage(entries: SessionEntry[]): AssistantMessage["usage"] | undefined {
-  const last = entries.findLast(
-    (entry) => entry.type === "message" && entry.message.role === "assistant" && entry.message.stopReason !== "error" && entry.message.stopReason !== "aborted",
-  );
-  return last?.type === "message" && last.message.role === "assistant" ? last.message.usage : undefined;
 }
 
 /** The directory of this program's package: the nearest one above with a package.json. */
