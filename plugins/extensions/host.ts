@@ -50,7 +50,8 @@ export class ExtensionHost {
     this.#table = new VirtualTable(this.runtime);
     this.#reader = new ModuleReader(this.#table, this.cacheDir, (file) => {
       this.#lastRead = performance.now();
-      this.onFile(file);
+      // An extension may import in its own time; what watches its files is ours.
+      this.runtime.leave(() => this.onFile(file));
     });
   }
 
@@ -160,7 +161,8 @@ export class ExtensionHost {
   authorOf(error: unknown): ResourceOwner | undefined {
     for (const file of filesInStack(error)) {
       const path = this.#readFor.get(file) ?? this.slots.find(({ files }) => files.has(file))?.path;
-      if (path !== undefined) return this.slots.find((slot) => slot.path === path)?.live ?? { id: path, timers: new Set(), children: new Set() };
+      if (path !== undefined)
+        return this.slots.find((slot) => slot.path === path)?.live ?? { id: path, timers: new Set(), children: new Set(), listeners: new Set() };
     }
     return undefined;
   }

@@ -54,6 +54,7 @@ export class Instance implements ResourceOwner {
   // what it owns
   readonly timers = new Set<unknown>();
   readonly children: ResourceOwner["children"] = new Set();
+  readonly listeners: ResourceOwner["listeners"] = new Set();
   /** children of `pi.exec`: they outlive the instance */
   readonly execs = new Set<ChildProcess>();
   /** copy-on-write lists: a dispatch keeps the one it began with */

@@ -7,17 +7,19 @@ export interface ResourceOwner {
   readonly id: string;
   readonly timers: Set<unknown>;
   readonly children: Set<import("node:child_process").ChildProcess>;
+  /** servers that listen and watchers of files */
+  readonly listeners: Set<{ close(): unknown }>;
 }
 
 export interface ProcessHost {
   readonly io: Io;
   /** To be called before foreign code is loaded: its children inherit neither stdout nor the client's stdin. Our own never do, and Node's module for them is not read in vain. */
   guardChildren(): void;
-  /** Runs `work` so that timers and children it starts, also later, belong to `owner`; undefined: to nobody (the kernel). */
+  /** Runs `work` so that timers, children, servers and watchers it starts, also later, belong to `owner`; undefined: to nobody (the kernel). */
   runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;
   /** the owner of the code that is running */
   currentOwner(): ResourceOwner | undefined;
-  /** Clears timers and ends children that `owner` left behind. */
+  /** Clears timers, ends children and closes what `owner` left behind. */
   releaseOwner(owner: ResourceOwner): void;
   /** Called for uncaught errors whose owner is known; answers whether it took the error. */
   onUncaught(handler: (error: unknown, owner: ResourceOwner) => boolean): () => void;

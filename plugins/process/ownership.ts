@@ -1,7 +1,10 @@
-/** Remembers which extension started a timer or a child process. Installed with the first owner, so that nobody else pays. */
+/** Remembers which extension started a timer, a child process, a server or a watcher of files. Installed with the first owner, so that nobody else pays. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ChildProcess } from "node:child_process";
+import type { EventEmitter } from "node:events";
+import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
+import { Server } from "node:net";
 import timers from "node:timers";
 import type { ResourceOwner } from "./contract.ts";
 
@@ -29,7 +32,7 @@ export function createOwnership(find: (error: unknown) => ResourceOwner | undefi
 
   const install = () => {
     if (undo.length > 0) return;
-    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), refuseExit(storage, find)];
+    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), ownListeners(storage), refuseExit(storage, find)];
     syncBuiltinESMExports();
   };
 
@@ -45,6 +48,8 @@ export function createOwnership(find: (error: unknown) => ResourceOwner | undefi
       owner.timers.clear();
       for (const child of owner.children) child.kill("SIGTERM");
       owner.children.clear();
+      for (const listener of owner.listeners) close(listener);
+      owner.listeners.clear();
     },
     uninstall() {
       for (const back of undo.reverse()) back();
@@ -116,6 +121,37 @@ function ownChildren(storage: Storage): () => void {
     }
     return original.apply(this, args);
   });
+}
+
+/** Servers once they listen, those of HTTP included, and what `fs.watch` answers. */
+function ownListeners(storage: Storage): () => void {
+  const own = <T extends EventEmitter & { close(): unknown }>(listener: T): T => {
+    const owner = storage.getStore();
+    if (!owner) return listener;
+    owner.listeners.add(listener);
+    listener.once("close", () => owner.listeners.delete(listener));
+    return listener;
+  };
+  const { listen } = Server.prototype as unknown as Record<string, AnyFunction>;
+  const { watch } = fs as unknown as Record<string, AnyFunction>;
+  const undo = [
+    replace(Server.prototype as never, "listen", function owned(this: Server, ...args: unknown[]) {
+      return listen?.apply(own(this), args);
+    }),
+    replace(fs as never, "watch", (...args: unknown[]) => own(watch?.(...args))),
+  ];
+  return () => {
+    for (const back of undo.reverse()) back();
+  };
+}
+
+function close(listener: { close(): unknown; closeAllConnections?(): void }): void {
+  try {
+    listener.close();
+    listener.closeAllConnections?.();
+  } catch {
+    // It is closed already, in a way that nobody heard of.
+  }
 }
 
 /** An extension must not end the process: the call is thrown back at it. */

@@ -323,6 +323,34 @@ test("the ledger shows what an extension owns, and the end takes it all", async 
     .toBe("gone");
 });
 
+test("servers and watchers that a version forgot are closed when it goes", async () => {
+  const source = `import { watch, writeFileSync } from "node:fs"; import { createServer } from "node:http";
+    export default (pi: any) => pi.registerCommand("begin", { handler: (_: string, ctx: any) => {
+      watch(ctx.cwd, (_event, name) => ctx.ui.notify("saw " + name));
+      const server = createServer((_request, response) => response.end("here")).listen(0, "127.0.0.1", () => ctx.ui.notify("port " + (server.address() as any).port));
+    } });`;
+  const rpc = startWith({ "a.ts": source });
+  await command(rpc, "/begin");
+  const port = (await notice(rpc, /^port/)).slice(5);
+  const reach = () =>
+    fetch(`http://127.0.0.1:${port}`).then(
+      (response) => response.text(),
+      () => "nobody",
+    );
+  expect(await reach()).toBe("here");
+  writeFileSync(join(rpc.places.cwd, "one.txt"), "");
+  await notice(rpc, "saw one.txt");
+  await rpc.ask("reload");
+  await expect.poll(reach).toBe("nobody");
+  writeFileSync(join(rpc.places.cwd, "two.txt"), "");
+  // What watches the extension's own file is the agent's, and goes on.
+  const from = rpc.frames.length;
+  rewrite(rpc, "a.ts", `${source} // changed`);
+  await reloaded(rpc, from);
+  expect(notices(rpc)).not.toContain("saw two.txt");
+  expect(errors(rpc)).toEqual([]);
+});
+
 test("a file named on the command line goes and comes back like any other", async () => {
   const file = join(tempDir(), "named.ts");
   writeFileSync(
