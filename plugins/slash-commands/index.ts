@@ -1,10 +1,10 @@
 /** Runs `/name args` before anything else sees the text. */
 import { definePlugin, KernelError, Stage } from "../../core/index.ts";
 
-/** The name and arguments of a slash command; arguments stay untrimmed. */
+/** The name, up to the first space, and arguments of a slash command; arguments stay untrimmed. */
 export function parseSlash(text: string): { name: string; args: string } | undefined {
   if (!text.startsWith("/")) return undefined;
-  const space = text.search(/\s/);
+  const space = text.indexOf(" ");
   if (space < 0) return { name: text.slice(1), args: "" };
   return { name: text.slice(1, space), args: text.slice(space + 1) };
 }

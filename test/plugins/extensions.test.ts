@@ -195,6 +195,19 @@ describe("order and combination", () => {
     expect(tools.find(({ name }: { name: string }) => name === "read").description).toBe("mine");
   });
 
+  test("a command's name ends at the first space, and its arguments stay as they are", async () => {
+    const rpc = startWith({
+      "a.ts": `export default (pi: any) => pi.registerCommand("say", { handler: (args: string, ctx: any) => ctx.ui.notify("[" + args + "]") });`,
+    });
+    expect(await command(rpc, "/say  two words\n")).toEqual(["[ two words\n]"]);
+    expect(await command(rpc, "/say")).toEqual(["[]"]);
+    for (const text of ["/say\nmore", "/say\tmore", " /say"]) {
+      const frames = await rpc.prompt(text);
+      expect(frames.filter(({ method }) => method === "notify")).toEqual([]);
+      expect(answers(frames)).toEqual(["fine"]);
+    }
+  });
+
   test("commands of the same name get numbers, and one alone keeps its name", async () => {
     const owner = (...names: string[]) =>
       `export default (pi: any) => { for (const name of ${JSON.stringify(names)}) pi.registerCommand(name, { description: "d", handler: (args: string, ctx: any) => ctx.ui.notify(name + "|" + args + "|" + __filename.slice(-4)) }); };`;
