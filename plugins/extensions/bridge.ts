@@ -87,7 +87,10 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
   });
   kernel.hooks.event.tap("extensions:after-turn", (event) => {
     if (event.type === "turn_end" || event.type === "agent_end") for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
-    if (event.type === "agent_settled") runtime.runPrompt = undefined;
+    if (event.type !== "agent_settled") return;
+    runtime.runPrompt = undefined;
+    // A handler that an abort did not wait for.
+    runtime.dispatcher.passOver();
   });
 
   const process = kernel.tryService("process");

@@ -57,7 +57,8 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (va
 
 export class Dispatcher {
   readonly #around: Surroundings;
-  #running = 0;
+  /** dispatches under way */
+  readonly #running = new Set<object>();
   #onQuiet: (() => void)[] = [];
 
   constructor(around: Surroundings) {
@@ -70,21 +71,28 @@ export class Dispatcher {
 
   /** Resolves when no dispatch is under way; undefined: none is. */
   quiet(): Promise<void> | undefined {
-    if (this.#running === 0) return undefined;
+    if (this.#running.size === 0) return undefined;
     return new Promise((resolve) => this.#onQuiet.push(resolve));
+  }
+
+  /** Nobody waits any more for what is under way: it ends in its own time, on the instances that began it. */
+  passOver(): void {
+    this.#running.clear();
+    this.#announceQuiet();
   }
 
   /** Calls all handlers of an event. No promise unless a handler makes one. */
   dispatch(dispatch: Dispatch): Promise<void> | undefined {
     const listeners = this.#listeners(dispatch);
     if (listeners.length === 0) return undefined;
-    this.#running++;
+    const running = {};
+    this.#running.add(running);
     const pending = this.#from(0, listeners, dispatch);
     if (!pending) {
-      this.#ended();
+      this.#ended(running);
       return undefined;
     }
-    return pending.finally(() => this.#ended());
+    return pending.finally(() => this.#ended(running));
   }
 
   /** The list is copied here: what registers during the dispatch is not called by it. */
@@ -148,9 +156,13 @@ export class Dispatcher {
     return dispatch.failed?.(error, instance) === true;
   }
 
-  #ended(): void {
-    this.#running--;
-    if (this.#running === 0) for (const resolve of this.#onQuiet.splice(0)) resolve();
+  #ended(running: object): void {
+    this.#running.delete(running);
+    if (this.#running.size === 0) this.#announceQuiet();
+  }
+
+  #announceQuiet(): void {
+    for (const resolve of this.#onQuiet.splice(0)) resolve();
   }
 }
 

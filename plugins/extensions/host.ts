@@ -306,7 +306,11 @@ export class ExtensionHost {
   async welcome(instances: readonly Instance[], reason: StartReason, previousSessionFile?: string): Promise<void> {
     const forget: (() => void)[] = [];
     const patience = new Promise<void>((goOn) => {
-      const timer = setTimeout(goOn, WELCOME_MS);
+      const timer = setTimeout(() => {
+        goOn();
+        // Nor does the version that may put an end to it.
+        this.runtime.dispatcher.passOver();
+      }, WELCOME_MS);
       forget.push(() => clearTimeout(timer), ...instances.map((instance) => instance.onDialogs(goOn)));
     });
     const started = this.#announceStart(instances, reason, previousSessionFile);

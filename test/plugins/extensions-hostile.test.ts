@@ -1,6 +1,6 @@
 /** Extensions that misbehave: nothing they do ends the program, and every failure is told once, to the right address. */
 import { describe, expect, test } from "vitest";
-import { answers, command, error, errors, extensionList, notice, notices, pathOf, startWith, toolResults } from "../extensions/helpers.ts";
+import { answers, command, error, errors, extensionList, notice, notices, pathOf, rewrite, startWith, toolResults } from "../extensions/helpers.ts";
 
 const impatient = { agentFiles: { "settings.json": JSON.stringify({ extensionsDeadlineMs: 300 }) } };
 const callsTool = (name: string, args: object = {}) => ({ responses: [{ toolCalls: [{ name, arguments: args }] }, "done"], repeat: true });
@@ -59,6 +59,21 @@ describe("handlers", () => {
     await rpc.find(({ type }) => type === "turn_start");
     await rpc.ask("abort");
     await rpc.find(({ type }) => type === "agent_settled");
+  });
+
+  test("a handler that never ends does not keep its repair from taking over", async () => {
+    const repaired = `export default (pi: any) => pi.registerCommand("here", { handler: (_: string, ctx: any) => ctx.ui.notify("repaired") });`;
+    const atStart = startWith({ "s.ts": `export default (pi: any) => pi.on("session_start", () => new Promise(() => {}));` });
+    const inRun = startWith({ "s.ts": `export default (pi: any) => pi.on("turn_end", () => new Promise(() => {}));` });
+    void inRun.ask("prompt", { message: "hi" });
+    await inRun.find(({ type, message }) => type === "message_end" && message.role === "assistant");
+    await inRun.ask("abort");
+    await inRun.find(({ type }) => type === "agent_settled");
+    for (const rpc of [atStart, inRun]) {
+      rewrite(rpc, "s.ts", repaired);
+      await rpc.ask("reload");
+      expect(await command(rpc, "/here")).toEqual(["repaired"]);
+    }
   });
 
   test("a session_start that never ends does not keep the agent from answering", async () => {
