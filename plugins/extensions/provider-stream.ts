@@ -28,7 +28,9 @@ export function streamFrom(runtime: Runtime, instance: Instance, streamSimple: S
       instance.assertUsable();
       const options = await optionsOf(runtime, request);
       const context = dualContext(request) as unknown as Context;
-      const events = runtime.runAs(instance, () => streamSimple(request.model, context, options));
+      // Some are async functions, which answer a promise of the stream.
+      const events = await runtime.runAs(instance, () => streamSimple(request.model, context, options));
+      if (typeof events?.[Symbol.asyncIterator] !== "function") throw new Error(`The provider ${request.model.provider} answered no stream.`);
       for await (const event of owned(runtime, instance, events)) {
         const clean = cleaned(event, request.model, told);
         if (!clean || (clean.type === "start" && isStarted)) continue;

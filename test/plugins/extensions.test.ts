@@ -893,6 +893,34 @@ describe("providers", () => {
     expect(updates.map(({ message }) => message.stopReason)).toEqual(updates.map(() => "stop"));
   });
 
+  test("a stream may be promised, and none at all is a clear error", async () => {
+    const model = {
+      name: "M",
+      reasoning: false,
+      input: ["text"],
+      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+      contextWindow: 1000,
+      maxTokens: 10,
+    };
+    const rpc = startRpc({
+      args: ["--model", "odd/later"],
+      agentFiles: {
+        "extensions/odd.ts": `import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
+          export default (pi: any) => pi.registerProvider("odd", { baseUrl: "http://x", apiKey: "k", api: "odd-api", models: ["later", "never"].map((id) => ({ ...${JSON.stringify(model)}, id })),
+            streamSimple: (async ({ id }: any) => {
+              if (id === "never") return undefined;
+              const stream = createAssistantMessageEventStream();
+              stream.push({ type: "done", reason: "stop", message: { role: "assistant", content: [{ type: "text", text: "late" }] } } as any);
+              return stream;
+            }) as any });`,
+      },
+    });
+    expect(answers(await rpc.prompt("hi"))).toEqual(["late"]);
+    await rpc.ask("set_model", { provider: "odd", modelId: "never" });
+    const last = (await rpc.prompt("hi")).findLast(({ type }) => type === "message_end");
+    expect(last?.message).toMatchObject({ stopReason: "error", errorMessage: "The provider odd answered no stream." });
+  });
+
   test("an API of its own serves every model that speaks it, also of other providers and after a reload", async () => {
     const model = (id: string) => ({
       id,
