@@ -89,6 +89,8 @@ export const rows = {
         payload: { type: "session_before_tree", preparation, signal },
         take(answer) {
           assertJson(answer, "answer of a session_before_tree handler");
+          if (answer.summary && typeof answer.summary.summary !== "string")
+            throw new TypeError("A session_before_tree handler answered a summary without a text.");
           verdict = answer;
           return answer.cancel === true;
         },
@@ -119,8 +121,7 @@ export const rows = {
         event: "session_before_compact",
         payload: { type: "session_before_compact", ...moment },
         take(answer) {
-          assertJson(answer.compaction, "compaction of a session_before_compact handler");
-          verdict = answer;
+          verdict = { ...answer, ...(answer.compaction && { compaction: compactionOf(answer.compaction, moment.preparation) }) };
           return answer.cancel === true;
         },
       });
@@ -479,6 +480,16 @@ async function isCancelled(dispatcher: Runtime["dispatcher"], payload: { type: s
     },
   });
   return cancel ? "cancel" : undefined;
+}
+
+/** A compaction that can be stored; what it leaves out is what was prepared. */
+function compactionOf(given: Record<string, unknown>, { firstKeptEntryId, tokensBefore }: { firstKeptEntryId: string; tokensBefore: number }): object {
+  assertJson(given, "compaction of a session_before_compact handler");
+  const compaction = { ...given, firstKeptEntryId: given.firstKeptEntryId ?? firstKeptEntryId, tokensBefore: given.tokensBefore ?? tokensBefore };
+  if (typeof given.summary !== "string") throw new TypeError("A session_before_compact handler answered a compaction without a summary.");
+  if (typeof compaction.firstKeptEntryId !== "string") throw new TypeError("A session_before_compact handler answered a firstKeptEntryId that is not an id.");
+  if (typeof compaction.tokensBefore !== "number") throw new TypeError("A session_before_compact handler answered tokensBefore that is not a number.");
+  return compaction;
 }
 
 /** What identifies a message cannot be left out by whoever replaces it. */

@@ -32,8 +32,8 @@ export function sendMessage(runtime: Runtime, given: CustomMessageInput, options
   const { deliverAs, triggerTurn } = options;
   if (deliverAs === "nextTurn") runtime.nextTurn.push(message);
   else if (run.active && triggerTurn === false) runtime.afterTurn.push(message);
-  else if (run.active) queue.add(deliverAs === "followUp" ? "followUp" : "steer", { message });
-  else if (triggerTurn) return perform(runtime, "send_message", sending, () => startRun(runtime, message), true);
+  else if (run.active) queue.add(laneOf(deliverAs), { message });
+  else if (triggerTurn) return perform(runtime, "send_message", sending, () => startRun(runtime, message, deliverAs), true);
   else return perform(runtime, "send_message", sending, () => append(runtime, message), false);
   return Promise.resolve();
 }
@@ -65,10 +65,17 @@ export async function append(runtime: Runtime, message: AgentMessage): Promise<v
   await runtime.kernel.append(message);
 }
 
-async function startRun(runtime: Runtime, message: CustomMessage): Promise<void> {
-  const accepted = await runtime.kernel.startRun({ messages: [message] });
+async function startRun({ kernel }: Runtime, message: CustomMessage, deliverAs: SendMessageOptions["deliverAs"]): Promise<void> {
+  // What else waited for the end of agent_settled may have started one.
+  if (kernel.run.active) {
+    kernel.queue.add(laneOf(deliverAs), { message });
+    return;
+  }
+  const accepted = await kernel.startRun({ messages: [message] });
   accepted.begin();
 }
+
+const laneOf = (deliverAs: SendMessageOptions["deliverAs"]) => (deliverAs === "followUp" ? "followUp" : "steer");
 
 /** Does it now, or once the dispatch of agent_settled is over. What fails later is reported, unless somebody waits for it. */
 function perform(runtime: Runtime, during: string, { settles }: Sending, work: () => Promise<void>, startsRun: boolean): Promise<void> {

@@ -1016,6 +1016,44 @@ describe("the end", () => {
 });
 
 describe("rarer events", () => {
+  test("a compaction or branch summary that could not be stored is reported, and ours is made instead", async () => {
+    const rpc = startWith(
+      {
+        "bad.ts": `let mode = "";
+          export default (pi: any) => {
+            pi.on("session_before_compact", () => ({ compaction: mode === "bare" ? { summary: "bare" } : { summary: 5 } }));
+            pi.on("session_before_tree", () => ({ summary: { text: "no" } }));
+            pi.registerCommand("bare", { handler: () => { mode = "bare"; } });
+          };`,
+      },
+      {
+        script: { responses: ["a long enough answer"], repeat: true },
+        agentFiles: { "settings.json": JSON.stringify({ compaction: { keepRecentTokens: 1 } }) },
+      },
+    );
+    for (const text of ["one", "two", "three"]) await rpc.prompt(text);
+    expect((await rpc.ask("compact")).summary).toContain("a long enough answer");
+    await rpc.prompt("four");
+    await command(rpc, "/bare");
+    expect(await rpc.ask("compact")).toMatchObject({ summary: "bare", firstKeptEntryId: expect.any(String), tokensBefore: expect.any(Number) });
+    const { messages } = await rpc.ask("get_fork_messages");
+    await rpc.ask("navigate_tree", { targetId: messages[0].entryId, summarize: true });
+    expect(errors(rpc).map(({ event }) => event)).toEqual(["session_before_compact", "session_before_tree"]);
+  });
+
+  test("sends of agent_settled handlers all arrive: what cannot start a run joins the one that did", async () => {
+    const rpc = startWith({
+      "s.ts": `let settled = 0; export default (pi: any) => pi.on("agent_settled", () => {
+        if (settled++ > 0) return;
+        for (const content of ["one", "two"]) pi.sendMessage({ customType: "more", content, display: true }, { triggerTurn: true });
+      });`,
+    });
+    await rpc.prompt("hi");
+    const sent = () => rpc.frames.filter(({ type, message }) => type === "message_end" && message.role === "custom").map(({ message }) => message.content);
+    await expect.poll(sent).toEqual(["one", "two"]);
+    expect(errors(rpc)).toEqual([]);
+  });
+
   test("boundaries: entries and one more model call", async () => {
     const rpc = startWith(
       {
