@@ -106,7 +106,7 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
     setSessionName: (name) =>
       acting("setSessionName", () =>
         kernel.service("session").setName(
-          String(name)
+          String(name ?? "")
             .replace(/\s*[\r\n]+\s*/g, " ")
             .trim(),
         ),

@@ -1,8 +1,15 @@
 /** Content of messages and results as extensions write it, who are not always type-checked. */
 import type { UserContent } from "../../core/index.ts";
 
+/** The block as the kernel knows it; `whose` begins the complaint about anything else. */
+export function checkedBlock(given: unknown, whose: string): UserContent {
+  const block = contentBlock(given);
+  if (!block) throw new TypeError(`${whose} a content block that is neither text nor image.`);
+  return block;
+}
+
 /** The block as the kernel knows it; undefined if it is neither text nor image. */
-export function contentBlock(block: unknown): UserContent | undefined {
+function contentBlock(block: unknown): UserContent | undefined {
   if (typeof block === "string") return { type: "text", text: block };
   const { type, text, data, mimeType } = (block ?? {}) as Record<string, unknown>;
   if (type === "text")

@@ -6,6 +6,7 @@ import type {} from "../session/contract.ts";
 import type {} from "../tools/contract.ts";
 import type {} from "../user-bash/contract.ts";
 import { boundaryState, commitDrafts, takeBoundary } from "./boundary.ts";
+import { checkedBlock } from "./content.ts";
 import { assertJson } from "./json.ts";
 import { customMessage } from "./messages.ts";
 import type { Runtime } from "./runtime.ts";
@@ -161,6 +162,7 @@ export const rows = {
           isHandled = action === "handled";
           if (action !== "transform") return isHandled;
           if (typeof text !== "string") throw new TypeError("An input handler answered a transform without a text.");
+          if (images && !Array.isArray(images)) throw new TypeError("An input handler answered images that are not an array.");
           draft.text = text;
           if (images) draft.images = images;
           show();
@@ -178,6 +180,7 @@ export const rows = {
       if (options) run.systemPromptOptions = options;
       runtime.runPrompt = options;
       const toolsBefore = options?.selectedTools.join("\n");
+      const before = { ...options };
       await runtime.dispatcher.dispatch({
         event: "before_agent_start",
         payload: {
@@ -196,6 +199,7 @@ export const rows = {
           else run.systemPrompt = systemPrompt;
         },
       });
+      if (options) repair(options, before);
       // A list that no handler touched follows the live one.
       const active = runtime.kernel.tryService("activeTools");
       if (options && active && options.selectedTools.join("\n") === toolsBefore) options.selectedTools = active.names();
@@ -284,7 +288,9 @@ export const rows = {
           if (replacement.role !== message.role)
             throw new TypeError(`A message_end handler must keep the role "${message.role}"; it answered "${replacement.role}".`);
           assertJson(replacement, "message that a message_end handler answered");
-          payload.message = completed(message, replacement);
+          const complete = completed(message, replacement);
+          assertContent(complete);
+          payload.message = complete;
         },
       });
       return payload.message;
@@ -301,6 +307,8 @@ export const rows = {
         take({ messages: changed }) {
           if (changed === undefined) return;
           if (!Array.isArray(changed)) throw new TypeError("A context handler answered messages that are not an array.");
+          if (!changed.every((message) => typeof message?.role === "string"))
+            throw new TypeError("A context handler answered something that is not a message.");
           payload.messages = changed;
         },
       });
@@ -409,6 +417,7 @@ export const rows = {
         take(answer) {
           if (answer.content !== undefined && !Array.isArray(answer.content))
             throw new TypeError("A tool_result handler answered a content that is not an array.");
+          for (const block of answer.content ?? []) checkedBlock(block, "A tool_result handler answered");
           assertJson(answer.content, "content that a tool_result handler answered");
           assertJson(answer.details, "details that a tool_result handler answered");
           for (const field of ["content", "details", "isError", "usage"]) if (answer[field] !== undefined) payload[field] = answer[field];
@@ -492,6 +501,12 @@ function compactionOf(given: Record<string, unknown>, { firstKeptEntryId, tokens
   return compaction;
 }
 
+/** Puts back what a handler made something else of: a list stays a list. */
+function repair<T extends object>(changed: T, before: Partial<T>): void {
+  const kind = (value: unknown) => (value === null ? "null" : Array.isArray(value) ? "list" : typeof value);
+  for (const name of Object.keys(before) as (keyof T)[]) if (kind(changed[name]) !== kind(before[name])) Object.assign(changed, { [name]: before[name] });
+}
+
 /** What identifies a message cannot be left out by whoever replaces it. */
 const essentials = ["timestamp", "api", "provider", "model", "usage", "stopReason", "toolCallId", "toolName", "isError", "customType", "display"];
 
@@ -499,6 +514,17 @@ function completed(message: AgentMessage, replacement: AgentMessage): AgentMessa
   const original = message as unknown as Record<string, unknown>;
   const kept = Object.fromEntries(essentials.filter((name) => original[name] !== undefined).map((name) => [name, original[name]]));
   return "content" in original ? ({ ...kept, ...replacement, content: (replacement as { content?: unknown }).content ?? [] } as AgentMessage) : replacement;
+}
+
+/** Throws a sentence if a message could not be read again. */
+function assertContent(message: AgentMessage): void {
+  if (!("content" in message)) return;
+  const { role } = message;
+  const content: unknown = message.content;
+  if (typeof content === "string" && role !== "assistant" && role !== "toolResult") return;
+  const isBlock = (block: { type?: unknown; text?: unknown } | null) =>
+    typeof block?.type === "string" && (block.type !== "text" || typeof block.text === "string");
+  if (!Array.isArray(content) || !content.every(isBlock)) throw new TypeError(`A message_end handler answered a content that no ${role} message can have.`);
 }
 
 /** Ids of the session entries that hold these messages; looked up at first use. */

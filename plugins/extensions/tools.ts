@@ -1,7 +1,7 @@
 /** Tools of extensions, made safe for the kernel: whatever `execute` answers becomes a result or a clear error. */
 import type { Tool, ToolResult, UserContent } from "../../core/index.ts";
 import { wholeUsage } from "../shared/usage.ts";
-import { contentBlock } from "./content.ts";
+import { checkedBlock } from "./content.ts";
 import type { Instance } from "./instance.ts";
 import { assertJson } from "./json.ts";
 import type { Runtime } from "./runtime.ts";
@@ -23,11 +23,11 @@ export function adaptTool(runtime: Runtime, instance: Instance, definition: Tool
   const { name, label, description, parameters, promptSnippet, promptGuidelines, executionMode, prepareArguments } = definition;
   return {
     name,
-    label: label ?? name,
-    description: description ?? "",
+    label: String(label ?? name),
+    description: String(description ?? ""),
     parameters,
-    ...(promptSnippet !== undefined && { promptSnippet }),
-    ...(promptGuidelines && { promptGuidelines }),
+    ...(promptSnippet !== undefined && promptSnippet !== null && { promptSnippet: String(promptSnippet) }),
+    ...(Array.isArray(promptGuidelines) && { promptGuidelines: promptGuidelines.map(String) }),
     ...(executionMode && { executionMode }),
     ...(prepareArguments && { prepareArguments: (raw: unknown) => runtime.runAs(instance, () => definition.prepareArguments?.(raw)) }),
     sourceInfo: instance.sourceInfo,
@@ -62,17 +62,11 @@ function checkedResult(name: string, result: unknown): ToolResult {
   assertJson(details, `details of the result of tool ${name}`);
   assertJson(usage, `usage of the result of tool ${name}`);
   return {
-    content: cut(content.map((block) => checkedBlock(name, block))),
+    content: cut(content.map((block) => checkedBlock(block, `Tool ${name} returned`))),
     ...(details !== undefined && { details }),
     ...(typeof usage === "object" && usage !== null && { usage: wholeUsage(usage) }),
     ...(terminate !== undefined && { terminate }),
   };
-}
-
-function checkedBlock(name: string, given: unknown): UserContent {
-  const block = contentBlock(given);
-  if (!block) throw new TypeError(`Tool ${name} returned a content block that is neither text nor image.`);
-  return block;
 }
 
 /** Bounds the text of a result, and says what was left out. */

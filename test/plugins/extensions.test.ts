@@ -1041,6 +1041,40 @@ describe("rarer events", () => {
     expect(errors(rpc).map(({ event }) => event)).toEqual(["session_before_compact", "session_before_tree"]);
   });
 
+  test("answers that would spoil the conversation are reported and not taken", async () => {
+    const events = ["input", "before_agent_start", "context", "tool_result", "message_end"];
+    const rpc = startWith(
+      {
+        "bad.ts": `const answers: Record<string, unknown> = {
+            input: { action: "transform", text: "other", images: "none" },
+            before_agent_start: { message: { customType: "x", content: { a: 1 }, display: true } },
+            context: { messages: [null] },
+            tool_result: { content: [5, null] },
+          };
+          export default (pi: any) => {
+            pi.registerTool({ name: "odd", label: 5, description: "Odd.", promptSnippet: 5, promptGuidelines: "none", parameters: { type: "object" }, execute: async () => ({ content: [{ type: "text", text: "ran" }] }) });
+            for (const [event, answer] of Object.entries(answers)) { let calls = 0; pi.on(event, () => (calls++ === 0 ? answer : undefined)); }
+            pi.on("before_agent_start", ({ systemPromptOptions }: any) => { systemPromptOptions.selectedTools = null; systemPromptOptions.sections = undefined; });
+            let ends = 0; pi.on("message_end", ({ message }: any) => (message.role === "assistant" && ends++ === 0 ? { message: { ...message, content: "text" } } : undefined));
+            pi.registerCommand("send", { handler: () => pi.sendMessage({ customType: "x", content: 42, display: true }) });
+          };`,
+      },
+      { script: { responses: [{ toolCalls: [{ name: "odd", arguments: {} }] }, "done"] } },
+    );
+    const frames = await rpc.prompt("hi");
+    expect(toolResults(frames)).toMatchObject([{ text: "ran", isError: false }]);
+    expect(answers(frames).at(-1)).toBe("done");
+    expect(
+      errors(rpc)
+        .map(({ event }) => event)
+        .sort(),
+    ).toEqual([...events].sort());
+    await command(rpc, "/send");
+    expect(errors(rpc).at(-1)).toMatchObject({ event: "command", error: "The content of a custom message must be a text or a list of blocks." });
+    expect((await rpc.ask("get_messages")).messages.map(({ role }: { role: string }) => role)).toEqual(["user", "assistant", "toolResult", "assistant"]);
+    await rpc.ask("get_session_stats");
+  });
+
   test("sends of agent_settled handlers all arrive: what cannot start a run joins the one that did", async () => {
     const rpc = startWith({
       "s.ts": `let settled = 0; export default (pi: any) => pi.on("agent_settled", () => {
