@@ -1070,7 +1070,7 @@ describe("rarer events", () => {
         .sort(),
     ).toEqual([...events].sort());
     await command(rpc, "/send");
-    expect(errors(rpc).at(-1)).toMatchObject({ event: "command", error: "The content of a custom message must be a text or a list of blocks." });
+    expect(errors(rpc).at(-1)).toMatchObject({ event: "command", error: "The content of a message must be a text or a list of text and image blocks." });
     expect((await rpc.ask("get_messages")).messages.map(({ role }: { role: string }) => role)).toEqual(["user", "assistant", "toolResult", "assistant"]);
     await rpc.ask("get_session_stats");
   });
