@@ -6,9 +6,40 @@ type Fields = Record<string, unknown>;
 
 /** The entry itself if nothing is wrong with it, else a copy. What we do not know stays: types, roles, blocks, fields. */
 export function soundEntry(entry: Fields): SessionEntry {
+  if (isUsual(entry)) return entry as unknown as SessionEntry;
   const changed = byType[entry.type as string]?.(entry) ?? {};
   if (typeof entry.parentId !== "string" && entry.parentId !== null) changed.parentId = null;
   return (isEmpty(changed) ? entry : { ...entry, ...changed }) as unknown as SessionEntry;
+}
+
+/** What nearly every line of a long file is, a message with all in its place: seen field by field, and nothing is made for it. */
+function isUsual({ type, parentId, message }: Fields): boolean {
+  if (type !== "message" || typeof parentId !== "string" || !isObject(message) || typeof message.timestamp !== "number") return false;
+  const { role, content, usage } = message;
+  if (typeof content === "string" ? role !== "user" : !isBlocks(content)) return false;
+  if (role === "user") return true;
+  if (role === "toolResult") {
+    return typeof message.toolCallId === "string" && typeof message.toolName === "string" && typeof message.isError === "boolean" && usage === undefined;
+  }
+  const { api, provider, model, stopReason } = message;
+  if (role !== "assistant" || typeof api !== "string" || typeof provider !== "string" || typeof model !== "string") return false;
+  return typeof stopReason === "string" && isUsage(usage);
+}
+
+function isBlocks(content: unknown): boolean {
+  if (!Array.isArray(content)) return false;
+  for (const block of content) {
+    if (block?.type === "text" ? typeof block.text !== "string" : !isBlock(block)) return false;
+  }
+  return true;
+}
+
+function isUsage(usage: unknown): boolean {
+  if (!isObject(usage) || !isObject(usage.cost)) return false;
+  const { input, output, cacheRead, cacheWrite, totalTokens, cost } = usage as Record<string, unknown> & { cost: Fields };
+  if (typeof input !== "number" || typeof output !== "number" || typeof cacheRead !== "number" || typeof cacheWrite !== "number") return false;
+  if (typeof totalTokens !== "number" || typeof cost.input !== "number" || typeof cost.output !== "number") return false;
+  return typeof cost.cacheRead === "number" && typeof cost.cacheWrite === "number" && typeof cost.total === "number";
 }
 
 /** The header likewise. */
