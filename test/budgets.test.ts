@@ -174,16 +174,16 @@ test("caches that nobody has written for long go when new ones are written; wher
   const start = (home: string) =>
     spawnSync(process.execPath, [programPath, "--version"], { env: { PATH: process.env.PATH, HOME: home }, timeout: 20_000, killSignal: "SIGKILL" }).status;
   const home = tempDir();
-  const [old, recent] = ["0.0.1-old", "0.0.1-recent"].map((name) => join(home, ".cache/pi-kernel", name)) as [string, string];
-  for (const directory of [old, recent]) {
+  const names = ["0.0.1-0123456789abcdef-v18.0.0-x64", "0.0.1-fedcba9876543210-v18.0.0-x64", "somebody-else's"];
+  const [old, recent, foreign] = names.map((name) => join(home, ".cache/pi-kernel", name)) as [string, string, string];
+  for (const directory of [old, recent, foreign]) {
     mkdirSync(directory, { recursive: true });
     writeFileSync(join(directory, "core.cjs.bin"), "");
   }
   const longAgo = new Date(Date.now() - 90 * 24 * 3600 * 1000);
-  utimesSync(old, longAgo, longAgo);
+  for (const directory of [old, foreign]) utimesSync(directory, longAgo, longAgo);
   expect(start(home)).toBe(0);
-  expect(existsSync(old)).toBe(false);
-  expect(existsSync(recent)).toBe(true);
+  expect([old, recent, foreign].map((directory) => existsSync(directory))).toEqual([false, true, true]);
   expect(start("/proc/nowhere")).toBe(0);
 });
 

@@ -174,10 +174,11 @@ function makeDirectory(directory) {
 /** Whoever still needs one makes it again. */
 const KEPT_MS = 60 * 24 * 3600 * 1000;
 
-/** Caches of builds and of Nodes that are gone. */
+/** Caches of builds and of Nodes that are gone. Other programs may have theirs beside them. */
 function dropOldCaches() {
   const all = cacheDir.slice(0, cacheDir.lastIndexOf("/"));
   for (const name of fs.readdirSync(all)) {
+    if (!/-[\da-f]{16}-v\d+\.\d+\.\d+-/.test(name)) continue;
     const directory = `${all}/${name}`;
     if (fs.statSync(directory).mtimeMs < Date.now() - KEPT_MS) fs.rmSync(directory, { recursive: true, force: true });
   }
