@@ -13,6 +13,7 @@ process.emitWarning = (warning, ...rest) => {
 
 /** Scripts that stand in the comment at the end of this very file: where they begin, and how many bytes they have. */
 const inside = new Map(Object.entries(__INSIDE__));
+const prefix = "__PREFIX__";
 const givenFlags = [...process.execArgv, process.env.NODE_OPTIONS ?? ""].join(" ").trim();
 const modules = new Map();
 /** functions of the modules that come in the core's file */
@@ -20,7 +21,7 @@ const packed = new Map();
 const unsaved = [];
 
 function privateCacheDir() {
-  if (process.platform === "win32" || process.env.__PREFIX___NO_CODE_CACHE === "1") return undefined;
+  if (process.platform === "win32" || process.env[`${prefix}_NO_CODE_CACHE`] === "1") return undefined;
   const base = process.env.XDG_CACHE_HOME || (process.env.HOME && `${process.env.HOME}/.cache`);
   if (!base?.startsWith("/")) return undefined;
   return `${base}/__NAME__/__BUILD__-${process.version}-${process.arch}${otherFlags()}`;

@@ -184,5 +184,8 @@ const ESM =
   'const require = process.getBuiltinModule("node:module").createRequire(import.meta.url), { filename: __filename, dirname: __dirname } = import.meta;';
 
 function filledIn({ template, name, prefix, build }: BootInput, inside: string): string {
-  return template.replaceAll("__NAME__", name).replaceAll("__PREFIX__", prefix).replaceAll("__BUILD__", build).replace("__INSIDE__", inside);
+  // They stand in strings and in names of directories.
+  const plain = (text: string) => text.replace(/[^\w.+-]/g, "_");
+  const words: Record<string, string> = { NAME: plain(name), PREFIX: plain(prefix), BUILD: plain(build), INSIDE: inside };
+  return template.replace(/__(NAME|PREFIX|BUILD|INSIDE)__/g, (_, word) => words[word] as string);
 }

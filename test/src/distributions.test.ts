@@ -237,7 +237,7 @@ describe("building", () => {
 
   it("with chunks it contains no more than without, also where an earlier build had more", () => {
     const list = (plugins: string) =>
-      `${head}import pi from "pi-kernel/distributions/pi";\nimport minimal from "pi-kernel/distributions/minimal";\nvoid [pi, minimal];\nexport default defineDistribution({ name: "tiny", plugins: ${plugins} });`;
+      `${head}import pi from "pi-kernel/distributions/pi";\nimport minimal from "pi-kernel/distributions/minimal";\nvoid [pi, minimal];\nexport default defineDistribution({ name: "tiny", envPrefix: "3D", version: "1.0 beta/2", plugins: ${plugins} });`;
     const { directory } = build({ "tiny.ts": list("pi") }, "tiny.ts", "--chunks");
     const chunks = () => readdirSync(join(directory, "out/chunks")).join(" ");
     expect(chunks()).toMatch(/anthropic-messages/);
