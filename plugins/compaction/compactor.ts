@@ -1,16 +1,6 @@
 /** Compaction under way: when it begins, what it does in which order, and how it ends. */
 import { AsyncSeriesBailHook, AsyncSeriesHook } from "tapable";
-import {
-  type AssistantMessage,
-  KernelError,
-  type Model,
-  messageOf,
-  type PluginKernel,
-  type RunOutcome,
-  type TextContent,
-  type ToolResultMessage,
-} from "../../core/index.ts";
-import type { SessionEntry } from "../session/contract.ts";
+import { KernelError, type Model, messageOf, type PluginKernel, type RunOutcome } from "../../core/index.ts";
 import { estimateTokens } from "../shared/conversation.ts";
 import { isContextOverflow, isCutByWindow } from "../shared/overflow.ts";
 import { estimateContextTokens, isSizeUnknown } from "../shared/session-context.ts";
@@ -39,9 +29,6 @@ interface Task {
   willRetry: boolean;
   customInstructions?: string;
 }
-
-/** An answer that came to nothing, or the result of a tool it called. */
-type Attempt = SessionEntry & { type: "message"; message: AssistantMessage | ToolResultMessage };
 
 export class Compactor implements Compaction {
   readonly hooks: Compaction["hooks"] = {
@@ -120,11 +107,9 @@ export class Compactor implements Compaction {
       return false;
     }
     this.#recovered = asked?.id;
-    const hidden = this.#hideAttempt(last);
-    const isRecovered = await this.#automatically({ reason: "overflow", signal, willRetry: true });
-    // Nothing came of it: the failure is the run's result, and whoever looks must see it.
-    if (!isRecovered) this.#show(hidden);
-    return isRecovered;
+    // If nothing comes of it, the failure is the run's result and stays out of the context, where it would do nobody any good.
+    this.#hideAttempt(last);
+    return this.#automatically({ reason: "overflow", signal, willRetry: true });
   }
 
   #isTooLarge(at: "start" | "turn" | "end"): boolean {
@@ -149,23 +134,14 @@ export class Compactor implements Compaction {
   }
 
   /** The failed answer and what belongs to it stay in the file and leave the context. */
-  #hideAttempt(failed: object): Attempt[] {
+  #hideAttempt(failed: object): void {
     const entries = this.#session.contextEntries();
     const at = entries.findLastIndex((entry) => entry.type === "message" && entry.message === failed);
-    if (at < 0) return [];
-    const attempt = entries
-      .slice(at)
-      .filter((entry): entry is Attempt => entry.type === "message" && (entry.message === failed || entry.message.role === "toolResult"));
-    for (const { id } of attempt) this.#session.appendAnnounced({ type: "context_edit", targetId: id, replacement: null });
-    return attempt;
-  }
-
-  /** Takes a hiding back. An edit can bring texts only: calls of tools, and hence their results, stay away. */
-  #show(attempt: readonly Attempt[]): void {
-    const contents = attempt.map(({ id, message }) => ({ id, content: message.content }));
-    if (contents.some(({ content }) => content.some(({ type }) => type !== "text"))) return;
-    for (const { id, content } of contents)
-      this.#session.appendAnnounced({ type: "context_edit", targetId: id, replacement: { content: content as TextContent[] } });
+    if (at < 0) return;
+    for (const entry of entries.slice(at)) {
+      if (entry.type !== "message" || (entry.message !== failed && entry.message.role !== "toolResult")) continue;
+      this.#session.appendAnnounced({ type: "context_edit", targetId: entry.id, replacement: null });
+    }
   }
 
   async #automatically(task: Task): Promise<boolean> {

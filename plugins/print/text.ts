@@ -20,6 +20,11 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
     io.stderr.write('Nothing to do: give a prompt, e.g. "List the files here", or pipe one in.\n');
     return 1;
   }
+  // A failure that no compaction saved is not in the conversation any more, but it is what came of the prompt.
+  let last: AssistantMessage | undefined;
+  const stopListening = kernel.hooks.event.tap("print", (event) => {
+    if (event.type === "message_end" && event.message.role === "assistant") last = event.message;
+  });
   const stopProgress = io.stderr.isTTY ? showProgress(kernel, io) : () => {};
   let isGone = false;
   const stopWatching = watchReader(() => {
@@ -34,8 +39,9 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   } finally {
     stopWatching();
     stopProgress();
+    stopListening();
   }
-  return answer(io, lastAssistant(kernel.service("transcript").messages()));
+  return answer(io, last ?? lastAssistant(kernel.service("transcript").messages()));
 }
 
 /** Writes the outcome; a failed or aborted run has no answer but an error. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Frame, type PiOptions, startRpc, tempDir } from "../helpers/pi.ts";
+import { type Frame, type PiOptions, runPi, startRpc, tempDir } from "../helpers/pi.ts";
 
 /** 100 tokens by the estimate. */
 const long = (word: string) => word.slice(0, 4).padEnd(4).repeat(100);
@@ -298,10 +298,20 @@ describe("a request that was too long", () => {
     const frames = await pi.prompt("too much");
     expect(frames.find(({ type }) => type === "compaction_end")).toMatchObject({ errorMessage: "Context overflow recovery failed: 400 broken" });
     expect(frames.filter(({ type }) => type === "agent_start")).toHaveLength(1);
-    // The reason why it stopped stays to be seen.
-    expect((await pi.ask("get_messages")).messages.at(-1)).toMatchObject({ role: "assistant", stopReason: "error", errorMessage: overflow.error });
+    // The run's result, and no part of the conversation any more.
+    const failure = { role: "assistant", stopReason: "error", errorMessage: overflow.error };
+    expect(frames.find(({ type }) => type === "agent_end")?.messages.at(-1)).toMatchObject(failure);
+    expect((await pi.ask("get_messages")).messages.at(-1)).toMatchObject({ role: "user" });
+    const edits = (await pi.ask("get_entries")).entries.filter(({ type }: Frame) => type === "context_edit");
+    expect(edits).toMatchObject([{ replacement: null }]);
     await pi.ask("set_auto_compaction", { enabled: false });
     expect(types(await pi.prompt("again"))).toEqual(["agent_start", "turn_start", "turn_end", "agent_end", "agent_settled"]);
+  });
+
+  it("is told by a single invocation also when nothing came of the compaction", async () => {
+    const script = { responses: [long("one"), long("two"), overflow, { error: "400 broken" }] };
+    const { stdout, stderr, status } = await runPi({ agentFiles: settings(), script, args: ["-p", "first", "second", "too much"] });
+    expect({ stdout, stderr: stderr.trim(), status }).toEqual({ stdout: "", stderr: overflow.error, status: 1 });
   });
 
   it("is not confused with an answer that reached the output limit", async () => {
