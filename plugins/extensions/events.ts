@@ -5,6 +5,7 @@ import type {} from "../models/contract.ts";
 import type {} from "../session/contract.ts";
 import type {} from "../tools/contract.ts";
 import type {} from "../user-bash/contract.ts";
+import { assertContent, compactionOf, completed, repair } from "./answers.ts";
 import { boundaryState, commitDrafts, takeBoundary } from "./boundary.ts";
 import { checkedBlock } from "./content.ts";
 import { assertJson } from "./json.ts";
@@ -489,42 +490,6 @@ async function isCancelled(dispatcher: Runtime["dispatcher"], payload: { type: s
     },
   });
   return cancel ? "cancel" : undefined;
-}
-
-/** A compaction that can be stored; what it leaves out is what was prepared. */
-function compactionOf(given: Record<string, unknown>, { firstKeptEntryId, tokensBefore }: { firstKeptEntryId: string; tokensBefore: number }): object {
-  assertJson(given, "compaction of a session_before_compact handler");
-  const compaction = { ...given, firstKeptEntryId: given.firstKeptEntryId ?? firstKeptEntryId, tokensBefore: given.tokensBefore ?? tokensBefore };
-  if (typeof given.summary !== "string") throw new TypeError("A session_before_compact handler answered a compaction without a summary.");
-  if (typeof compaction.firstKeptEntryId !== "string") throw new TypeError("A session_before_compact handler answered a firstKeptEntryId that is not an id.");
-  if (typeof compaction.tokensBefore !== "number") throw new TypeError("A session_before_compact handler answered tokensBefore that is not a number.");
-  return compaction;
-}
-
-/** Puts back what a handler made something else of: a list stays a list. */
-function repair<T extends object>(changed: T, before: Partial<T>): void {
-  const kind = (value: unknown) => (value === null ? "null" : Array.isArray(value) ? "list" : typeof value);
-  for (const name of Object.keys(before) as (keyof T)[]) if (kind(changed[name]) !== kind(before[name])) Object.assign(changed, { [name]: before[name] });
-}
-
-/** What identifies a message cannot be left out by whoever replaces it. */
-const essentials = ["timestamp", "api", "provider", "model", "usage", "stopReason", "toolCallId", "toolName", "isError", "customType", "display"];
-
-function completed(message: AgentMessage, replacement: AgentMessage): AgentMessage {
-  const original = message as unknown as Record<string, unknown>;
-  const kept = Object.fromEntries(essentials.filter((name) => original[name] !== undefined).map((name) => [name, original[name]]));
-  return "content" in original ? ({ ...kept, ...replacement, content: (replacement as { content?: unknown }).content ?? [] } as AgentMessage) : replacement;
-}
-
-/** Throws a sentence if a message could not be read again. */
-function assertContent(message: AgentMessage): void {
-  if (!("content" in message)) return;
-  const { role } = message;
-  const content: unknown = message.content;
-  if (typeof content === "string" && role !== "assistant" && role !== "toolResult") return;
-  const isBlock = (block: { type?: unknown; text?: unknown } | null) =>
-    typeof block?.type === "string" && (block.type !== "text" || typeof block.text === "string");
-  if (!Array.isArray(content) || !content.every(isBlock)) throw new TypeError(`A message_end handler answered a content that no ${role} message can have.`);
 }
 
 /** Ids of the session entries that hold these messages; looked up at first use. */
