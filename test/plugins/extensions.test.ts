@@ -799,6 +799,16 @@ describe("trust and places", () => {
   });
 });
 
+const model = (id: string) => ({
+  id,
+  name: id,
+  reasoning: false,
+  input: ["text"],
+  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  contextWindow: 1000,
+  maxTokens: 10,
+});
+
 describe("providers", () => {
   test("an extension's own stream answers, with prompt and tools in both forms", async () => {
     const rpc = startRpc({
@@ -894,19 +904,11 @@ describe("providers", () => {
   });
 
   test("a stream may be promised, and none at all is a clear error", async () => {
-    const model = {
-      name: "M",
-      reasoning: false,
-      input: ["text"],
-      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-      contextWindow: 1000,
-      maxTokens: 10,
-    };
     const rpc = startRpc({
       args: ["--model", "odd/later"],
       agentFiles: {
         "extensions/odd.ts": `import { createAssistantMessageEventStream } from "@mariozechner/pi-ai";
-          export default (pi: any) => pi.registerProvider("odd", { baseUrl: "http://x", apiKey: "k", api: "odd-api", models: ["later", "never"].map((id) => ({ ...${JSON.stringify(model)}, id })),
+          export default (pi: any) => pi.registerProvider("odd", { baseUrl: "http://x", apiKey: "k", api: "odd-api", models: ${JSON.stringify(["later", "never"].map(model))},
             streamSimple: (async ({ id }: any) => {
               if (id === "never") return undefined;
               const stream = createAssistantMessageEventStream();
@@ -922,15 +924,6 @@ describe("providers", () => {
   });
 
   test("an API of its own serves every model that speaks it, also of other providers and after a reload", async () => {
-    const model = (id: string) => ({
-      id,
-      name: id,
-      reasoning: false,
-      input: ["text"],
-      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-      contextWindow: 1000,
-      maxTokens: 10,
-    });
     const rpc = startRpc({
       args: ["--model", "two/m2"],
       agentFiles: {
