@@ -178,6 +178,8 @@ export interface Command<P = any> {
   lane?: Lane | ((params: Record<string, unknown>) => Lane);
   /** an inbound record that gets no response */
   silent?: boolean;
+  /** Takes no parameters and changes nothing: while nothing else is done, its answer stays the same. */
+  reads?: boolean;
   run(params: P, call: Call): unknown;
 }
 

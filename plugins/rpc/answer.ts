@@ -4,6 +4,7 @@ import { MAX_RECORD_BYTES } from "../shared/frames/jsonl.ts";
 import type { Dialect, Reply, RpcCall } from "./contract.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Outbound } from "./outbound.ts";
+import { Repeats } from "./repeats.ts";
 
 const UNREADABLE = "Failed to parse command";
 
@@ -26,6 +27,8 @@ export class Answerer {
   readonly #client: ClientSignals;
   readonly #dialect: Dialect;
   readonly #commands: Contributions<Command>;
+  /** told by the connection when a chunk of input begins and ends */
+  readonly repeats = new Repeats();
 
   constructor(kernel: PluginKernel, out: Outbound, lanes: Lanes, client: ClientSignals) {
     this.#kernel = kernel;
@@ -98,8 +101,10 @@ export class Answerer {
 
   /** Most commands are done at once, and then so is their answer: no promise is made for them. */
   #run(command: Command, call: RpcCall): Promise<void> | undefined {
-    let isAnswered = command.silent === true;
     const since = this.#kernel.position();
+    const known = this.repeats.of(command);
+    if (known) return this.#reply(known, call, since);
+    let isAnswered = command.silent === true;
     const given: Partial<Call> = { source: "rpc", signal: this.#client.gone };
     if (call.id !== undefined) given.id = call.id;
     if (this.#dialect.acknowledges === "early") {
@@ -110,7 +115,11 @@ export class Answerer {
     }
     try {
       const executed = this.#kernel.invoke(command, call.params, given);
-      if (!(executed instanceof Promise)) return this.#reply(isAnswered ? undefined : success(command, executed.data), call, since, executed);
+      if (!(executed instanceof Promise)) {
+        const reply = isAnswered ? undefined : success(command, executed.data);
+        if (reply) this.repeats.keep(command, reply);
+        return this.#reply(reply, call, since, executed);
+      }
       // What took its time comes behind all that happened in it; an abort is not to wait for the observer that it passed over.
       const after = command.lane === "immediate" ? since : IN_ORDER;
       return executed.then(
@@ -147,12 +156,19 @@ export class Answerer {
 
   #say(reply: Reply | undefined, call: RpcCall | undefined, executed: Executed | undefined): Promise<unknown> | undefined {
     try {
-      if (reply) this.#out.records(this.#dialect.reply(reply, call));
+      if (reply) this.#write(reply, call);
       return executed?.after()?.catch((error) => this.#report(error, call));
     } catch (error) {
       this.#report(error, call);
       return undefined;
     }
+  }
+
+  #write(reply: Reply, call: RpcCall | undefined): void {
+    const records = () => this.#dialect.reply(reply, call);
+    const line = call && this.repeats.line(reply, call, records);
+    if (line) this.#out.spelled(line);
+    else this.#out.records(records());
   }
 
   #report(error: unknown, call: RpcCall | undefined): void {

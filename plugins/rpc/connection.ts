@@ -21,6 +21,7 @@ export class Connection {
   readonly #kernel: PluginKernel;
   readonly #lanes: Lanes;
   readonly #splitter: RecordSplitter;
+  readonly #answerer: Answerer;
   readonly #silent = new AbortController();
   readonly #gone = new AbortController();
   readonly #over: Promise<void>;
@@ -54,8 +55,8 @@ export class Connection {
       onAsk: () => this.#answerEarly(),
     });
     this.#lanes = new Lanes(opening);
-    const answerer = new Answerer(kernel, this.out, this.#lanes, { silent: this.#silent.signal, gone: this.#gone.signal });
-    this.#splitter = new RecordSplitter({ onRecord: answerer.receive, onTooLong: answerer.tooLong });
+    this.#answerer = new Answerer(kernel, this.out, this.#lanes, { silent: this.#silent.signal, gone: this.#gone.signal });
+    this.#splitter = new RecordSplitter({ onRecord: this.#answerer.receive, onTooLong: this.#answerer.tooLong });
   }
 
   /** Takes part in the kernel: what it says goes out, what waits in the pipe holds it back. */
@@ -97,10 +98,13 @@ export class Connection {
 
   readonly #take = (bytes: Buffer): void => {
     const { writer } = this.out;
+    const { repeats } = this.#answerer;
     writer.hold();
+    repeats.begin();
     try {
       this.#splitter.push(bytes);
     } finally {
+      repeats.end();
       writer.release();
     }
   };

@@ -1,7 +1,7 @@
 /** The way out: events, replies and wire records as frames of the dialect, numbered and kept if the client asked for it. */
 import type { AgentEvent, Fault, PluginKernel } from "../../core/index.ts";
 import { EventFrames } from "../shared/frames/events.ts";
-import { growingFrame, recordFrame } from "../shared/frames/serialize.ts";
+import { growingFrame, recordFrame, spelledFrame } from "../shared/frames/serialize.ts";
 import { type Frame, FrameWriter } from "../shared/frames/writer.ts";
 import type { Dialect, UpdateMode, Wire } from "./contract.ts";
 import type { History } from "./history.ts";
@@ -67,6 +67,11 @@ export class Outbound implements Wire {
   /** Records in the dialect's spelling already. */
   records(records: readonly object[]): void {
     for (let index = 0; index < records.length; index++) this.writer.write(recordFrame(records[index] as object));
+  }
+
+  /** One record that is text already. */
+  spelled(json: string): void {
+    this.writer.write(spelledFrame(json));
   }
 
   /** Lines that were written before. */

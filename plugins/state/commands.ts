@@ -70,18 +70,21 @@ export const runState = definePlugin({
 
 const getState = command({
   name: "get_state",
+  reads: true,
   result: stateSchema,
   run: (_, kernel) => kernel.describe(),
 });
 
 const getMessages = command({
   name: "get_messages",
+  reads: true,
   result: () => Type.Object({ messages: Type.Array(agentMessageSchema()) }),
   run: (_, kernel) => ({ messages: [...messagesOf(kernel)] }),
 });
 
 const getLastAssistantText = command({
   name: "get_last_assistant_text",
+  reads: true,
   result: () => Type.Object({ text: nullable(Type.String()) }),
   run: (_, kernel) => ({ text: lastAssistantText(messagesOf(kernel)) }),
 });

@@ -296,3 +296,47 @@ test("get_protocol lists exactly what is there", async () => {
   expect(Object.keys(data.inbound)).toEqual(["extension_ui_response"]);
   expect(data.events.agent_end).toMatchObject({ type: "object", required: ["type", "messages", "willRetry"] });
 });
+
+test.each(["pi", "omp", "xcsh", "legacy"])("questions that come together are looked up once, until something is done (%s)", async (dialect) => {
+  const looks: string[] = [];
+  const owner: Plugin = {
+    name: "owner",
+    apply: (kernel) => kernel.hooks.describe.tap("owner", ({ steeringMode }) => void looks.push(String(steeringMode))) as never,
+  };
+  const rpc = await memoryRpc([owner], { "rpc-dialect": dialect });
+  rpc.send({ id: "begin", type: "get_state" });
+  await rpc.response("begin");
+  looks.length = 0;
+  const mode = (id: string, mode: string) => ({ id, type: "set_steering_mode", mode });
+  const records = [
+    { id: "a", type: "get_state" },
+    { id: 'quo"te\u2028', type: "get_state" },
+    { type: "get_state" },
+    { id: 7, type: "get_state" },
+    mode("m", "all"),
+    { id: 77, type: "get_state" },
+    { id: "last", type: "get_state" },
+  ];
+  rpc.stdin.write(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+  const last = await rpc.response("last");
+  expect(looks).toEqual(["one-at-a-time", "all"]);
+
+  // One by one, every one of them is looked up; only the ids may differ.
+  const alone: unknown[] = [];
+  rpc.send(mode("back", "one-at-a-time"));
+  await rpc.response("back");
+  const from = rpc.frames.length;
+  for (const record of records) {
+    rpc.send(record);
+    alone.push(await rpc.find(({ type, id }) => type === "response" && id === record.id, from + alone.length));
+  }
+  expect(rpc.frames.slice(1, rpc.frames.indexOf(last) + 1)).toEqual(alone);
+  expect(Object.keys(last)).toEqual(["id", "type", "command", "success", "data"]);
+
+  // What is not asked in the same breath may have changed in the meantime.
+  looks.length = 0;
+  rpc.view.queue.steeringMode = "one-at-a-time";
+  rpc.send({ id: "later", type: "get_state" });
+  expect((await rpc.response("later")).data.steeringMode).toBe("one-at-a-time");
+  expect(looks).toEqual(["one-at-a-time"]);
+});

@@ -11,7 +11,8 @@ export function toJson(value: unknown): string {
   return escapeSeparators(spelled(value));
 }
 
-function spelled(value: unknown): string {
+/** The same with separators as they are: for who looks for them in many lines at once. */
+export function spelled(value: unknown): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
@@ -55,7 +56,12 @@ function describable(value: unknown, above: Set<unknown>, depth: number): unknow
 
 /** A record as it stands now: serialized at once, because whoever made it may go on to change it. */
 export function recordFrame(record: object): Frame {
-  return new LineFrame(`${spelled(record)}\n`);
+  return spelledFrame(spelled(record));
+}
+
+/** A record that is spelled already. */
+export function spelledFrame(json: string): Frame {
+  return new LineFrame(`${json}\n`);
 }
 
 /** Characters past which joined lines become bytes, outside of the heap. */
