@@ -9,6 +9,7 @@ import type { Reply, RpcCall } from "./contract.ts";
 interface Known {
   command: Command;
   reply: Reply;
+  isRepeated: boolean;
   /** the line behind its id, from the first repetition on */
   rest?: string;
 }
@@ -29,19 +30,22 @@ export class Repeats {
 
   /** The answer, if this command was the last that ran; whatever else runs makes it unknown. */
   of(command: Command): Reply | undefined {
-    if (this.#known?.command === command) return this.#known.reply;
-    this.#known = undefined;
-    return undefined;
+    if (this.#known?.command !== command) {
+      this.#known = undefined;
+      return undefined;
+    }
+    this.#known.isRepeated = true;
+    return this.#known.reply;
   }
 
   keep(command: Command, reply: Reply): void {
-    if (this.#isTaking && command.reads) this.#known = { command, reply };
+    if (this.#isTaking && command.reads) this.#known = { command, reply, isRepeated: false };
   }
 
   /** The answer's line for this call, if it differs from the last one by its id only. `records` spells it in the dialect. */
   line(reply: Reply, { id }: RpcCall, records: () => object[]): string | undefined {
     const known = this.#known;
-    if (known?.reply !== reply || id === undefined) return undefined;
+    if (!known?.isRepeated || known.reply !== reply || id === undefined) return undefined;
     const head = `{"id":${JSON.stringify(id)}`;
     known.rest ??= restOf(records(), head);
     return known.rest === "" ? undefined : head + known.rest;
