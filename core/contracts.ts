@@ -237,8 +237,11 @@ export interface Io {
    * paused; undefined: only `stdin` can be read here.
    */
   readBytes?(onBytes: (bytes: Buffer) => void): NodeJS.ReadableStream | undefined;
-  /** Writes without a stream in between; answers how many bytes were taken at once. The rest goes through `stdout`, which nothing overtakes. */
-  writeBytes?(bytes: Buffer): number;
+  /**
+   * Writes bytes, or a text as UTF-8, without a stream in between; answers how many bytes were taken at once. The rest goes through
+   * `stdout`, which nothing overtakes.
+   */
+  writeNow?(line: Buffer | string): number;
 }
 
 /** A way for the outside to reach the agent: `--mode name`. */

@@ -1,6 +1,7 @@
 /** stdin and stdout where they are pipes or sockets: without a stream in between, which costs more than a short command does. */
 import fs from "node:fs";
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
+import type { Io } from "../../core/index.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -83,14 +84,14 @@ class Wakefulness {
 }
 
 /** Writes that the pipe takes at once; nothing where stdout is something else. To be made before `fs` is patched. */
-export function directOutput(stdout: NodeJS.WriteStream): ((bytes: Buffer) => number) | undefined {
+export function directOutput(stdout: NodeJS.WriteStream): Io["writeNow"] {
   if (!isPipe(STDOUT)) return undefined;
   const { writeSync } = fs;
-  return (bytes) => {
+  return (line) => {
     // What the stream holds comes first.
     if (stdout.writableLength > 0 || stdout.destroyed) return 0;
     try {
-      return writeSync(STDOUT, bytes);
+      return typeof line === "string" ? writeSync(STDOUT, line) : writeSync(STDOUT, line);
     } catch {
       // The pipe is full, or nobody reads it: the stream finds out for itself, and knows how to wait.
       return 0;

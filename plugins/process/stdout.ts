@@ -22,7 +22,7 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
   const input = takeInput();
   // Touched before fs is patched: for a file, the stream keeps the original writeSync.
   const { stdout } = process;
-  const writeBytes = directOutput(stdout);
+  const writeNow = directOutput(stdout);
   const io: Io = {
     stdout,
     get stdin() {
@@ -32,7 +32,7 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
       return process.stderr;
     },
     readBytes: (onBytes) => input.read(onBytes),
-    ...(writeBytes && { writeBytes }),
+    ...(writeNow && { writeNow }),
   };
   const undo = [() => input.giveBack(), divertProcess(), divertDescriptor()];
   syncBuiltinESMExports();

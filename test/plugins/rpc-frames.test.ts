@@ -160,19 +160,20 @@ describe("writing", () => {
   });
 
   test("lines that wait are kept together, whole and in order, however little the pipe takes at a time", async () => {
+    const kinds = new Set<string>();
     for (let seed = 1; seed <= 20; seed++) {
       const random = generator(seed);
       const pipe = new Pipe();
       const writer = new FrameWriter();
-      let direct = 0;
-      const writeBytes = (bytes: Buffer) => {
+      const writeNow = (line: Buffer | string) => {
+        const bytes = Buffer.from(line as string);
+        kinds.add(typeof line);
         const taken = random() < 0.3 ? 0 : random() < 0.5 ? bytes.length : Math.floor(random() * bytes.length);
         if (pipe.writableLength > 0) return 0;
         pipe.take(bytes.subarray(0, taken));
-        direct++;
         return taken;
       };
-      writer.attach({ stdout: pipe, writeBytes });
+      writer.attach({ stdout: pipe, writeNow });
       const expected: object[] = [];
       const words = ["plain ", "ä", "😀", "\u2028", "\u2029", '"'];
       for (let turn = 0; turn < 12; turn++) {
@@ -180,7 +181,7 @@ describe("writing", () => {
         const isHeld = random() < 0.7;
         if (isHeld) writer.hold();
         for (let n = Math.floor(random() * 60); n > 0; n--) {
-          const record = { turn, n, text: (words[Math.floor(random() * words.length)] as string).repeat(1 + Math.floor(random() * 3000)) };
+          const record = { turn, n, text: (words[Math.floor(random() * words.length)] as string).repeat(1 + Math.floor(random() * (turn % 2 ? 30 : 3000))) };
           expected.push(record);
           writer.write(random() < 0.1 ? replaceableFrame(record, `${turn} ${n}`) : recordFrame(record));
         }
@@ -193,7 +194,26 @@ describe("writing", () => {
       expect(pipe.lines, `seed ${seed}`).toEqual(expected);
       expect(pipe.text()).not.toMatch(/[\u2028\u2029]/);
       expect(writer.waitingBytes).toBe(0);
-      expect(direct).toBeGreaterThan(0);
+    }
+    expect(kinds).toEqual(new Set(["string", "object"]));
+  });
+
+  test("a short text may be taken in part, also in the middle of a character", async () => {
+    const record = { text: "ä€😀".repeat(4) };
+    const whole = Buffer.from(`${JSON.stringify(record)}\n`);
+    for (let taken = 0; taken <= whole.length; taken++) {
+      const pipe = new Pipe();
+      const writer = new FrameWriter();
+      const writeNow = (line: Buffer | string) => {
+        expect(line).toBeTypeOf("string");
+        pipe.take(Buffer.from(line as string).subarray(0, taken));
+        return taken;
+      };
+      writer.attach({ stdout: pipe, writeNow });
+      writer.write(recordFrame(record));
+      await tick();
+      await writer.flush();
+      expect(pipe.lines, `${taken} bytes at once`).toEqual([record]);
     }
   });
 
@@ -201,13 +221,14 @@ describe("writing", () => {
     const pipe = new Pipe();
     const writer = new FrameWriter();
     let room = 0;
-    const writeBytes = (bytes: Buffer) => {
+    const writeNow = (line: Buffer | string) => {
+      const bytes = Buffer.from(line as string);
       const taken = Math.min(room, bytes.length);
       pipe.take(bytes.subarray(0, taken));
       room -= taken;
       return taken;
     };
-    writer.attach({ stdout: pipe, writeBytes });
+    writer.attach({ stdout: pipe, writeNow });
     writer.hold();
     for (let n = 0; n < 1000; n++) {
       writer.write(recordFrame({ n, text: "x".repeat(1000) }));

@@ -32,7 +32,8 @@ export class RecordSplitter {
   }
 
   push(chunk: Buffer): void {
-    const last = chunk.lastIndexOf(LF);
+    // Nearly always a chunk ends with a record.
+    const last = chunk[chunk.length - 1] === LF ? chunk.length - 1 : chunk.lastIndexOf(LF);
     let start = 0;
     while (start <= last && this.#needsCare(chunk.length - start)) {
       const end = chunk.indexOf(LF, start);
@@ -57,13 +58,17 @@ export class RecordSplitter {
 
   /** Whole records, as nearly all are, decoded together. */
   #handAll(text: string): void {
-    const { onRecord } = this.#handlers;
-    const lines = text.split("\n");
-    for (let index = 0; index < lines.length; index++) {
-      const line = lines[index] as string;
-      if (line.charCodeAt(0) === OPENING && line.charCodeAt(line.length - 1) !== CR) onRecord(line);
-      else this.#hand(line.endsWith("\r") ? line.slice(0, -1) : line);
+    if (!text.includes("\n")) {
+      this.#handLine(text);
+      return;
     }
+    const lines = text.split("\n");
+    for (let index = 0; index < lines.length; index++) this.#handLine(lines[index] as string);
+  }
+
+  #handLine(line: string): void {
+    if (line.charCodeAt(0) === OPENING && line.charCodeAt(line.length - 1) !== CR) this.#handlers.onRecord(line);
+    else this.#hand(line.endsWith("\r") ? line.slice(0, -1) : line);
   }
 
   #keep(bytes: Buffer): void {

@@ -23,7 +23,7 @@ export interface FrameWriterOptions {
 }
 
 /** Where it writes: a stream, and the short way past it. */
-export type Output = Pick<Io, "stdout" | "writeBytes">;
+export type Output = Pick<Io, "stdout" | "writeNow">;
 
 const KIB = 1024;
 /** Bytes per write: the rest stays in the queue, where it can still be merged. */
@@ -33,14 +33,14 @@ const ENOUGH = 32 * KIB;
 /** Bytes that may wait before whoever sends much is held back. */
 const BULK = 512 * KIB;
 const RETRY_MS = 10;
-/** A shorter line becomes bytes in Node's own pool. */
-const POOLED = 2 * KIB;
+/** Characters up to which a text need not become bytes before it is written. */
+const SHORT = 2 * KIB;
 const SCRATCH = 3 * 2 * ENOUGH;
 
 export class FrameWriter {
   readonly #options: FrameWriterOptions;
   #out: NodeJS.WritableStream | undefined;
-  #writeBytes: Output["writeBytes"];
+  #writeNow: Output["writeNow"];
   #queue: Frame[] = [];
   #head = 0;
   #waitingBytes = 0;
@@ -62,10 +62,10 @@ export class FrameWriter {
     this.#options = options;
   }
 
-  attach({ stdout: out, writeBytes }: Output): void {
+  attach({ stdout: out, writeNow }: Output): void {
     if (this.#out) return;
     this.#out = out;
-    this.#writeBytes = writeBytes;
+    this.#writeNow = writeNow;
     // For good: an error after the last write must not become an uncaught one.
     out.on("error", (error: NodeJS.ErrnoException) => this.#onError(error));
     this.#schedule();
@@ -167,7 +167,7 @@ export class FrameWriter {
       this.#queue = this.#queue.slice(this.#head);
       this.#head = 0;
     }
-    this.#send(this.#encoded(line), taken);
+    this.#send(line, taken);
   }
 
   /** A short line and those that follow it. */
@@ -188,25 +188,29 @@ export class FrameWriter {
     return this.#options.stamp && !frame.isStamped ? this.#options.stamp(line) : line;
   }
 
+  #send(line: string | Buffer, taken: number): void {
+    // A short text is encoded on its way.
+    const isShort = typeof line === "string" && line.length < SHORT;
+    const all = isShort ? line : this.#encoded(line);
+    const now = this.#writeNow?.(all) ?? 0;
+    if (now === Buffer.byteLength(all)) {
+      this.#sent(taken);
+      return;
+    }
+    const bytes = bytesOf(all);
+    const left = bytes.subarray(now);
+    const rest = bytes.buffer === this.#scratch?.buffer ? Buffer.from(left) : left;
+    if (this.#isHeld && this.#writeNow) this.#putBack(rest, taken);
+    else this.#sendLater(rest, taken);
+  }
+
   /** Good until the next call, unless it was bytes already. */
   #encoded(line: string | Buffer): Buffer {
     if (typeof line !== "string") return line;
     // At most three bytes for each of its units.
-    if (line.length < POOLED || line.length * 3 > SCRATCH) return Buffer.from(line);
+    if (line.length * 3 > SCRATCH) return Buffer.from(line);
     this.#scratch ??= Buffer.allocUnsafeSlow(SCRATCH);
     return this.#scratch.subarray(0, this.#scratch.write(line));
-  }
-
-  #send(bytes: Buffer, taken: number): void {
-    const now = this.#writeBytes?.(bytes) ?? 0;
-    if (now === bytes.length) {
-      this.#sent(taken);
-      return;
-    }
-    const left = bytes.subarray(now);
-    const rest = bytes.buffer === this.#scratch?.buffer ? Buffer.from(left) : left;
-    if (this.#isHeld && this.#writeBytes) this.#putBack(rest, taken);
-    else this.#sendLater(rest, taken);
   }
 
   /** While more is being made the reader has time to take some: the stream, which would find out at the end of the turn only, is not asked yet. */
