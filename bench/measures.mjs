@@ -75,13 +75,15 @@ const roundTrips = (context) =>
       for (let index = 0; index < count; index++) await agent.call("get_state", {}, context);
       return (count * 1000) / (performance.now() - began);
     };
-    const pipelined = async (count, last) => {
+    const pipelined = async (count, last, types = ["get_state"]) => {
       const began = performance.now();
       const seen = agent.seen(`"id":"${last}","type":"response"`, context);
-      for (let index = 0; index < count; index++) agent.send({ id: index === count - 1 ? last : `p${index}`, type: "get_state" });
+      for (let index = 0; index < count; index++) agent.send({ id: index === count - 1 ? last : `p${index}`, type: types[index % types.length] });
       await seen;
       return (count * 1000) / (performance.now() - began);
     };
+    // An agent may see that it is asked the same again.
+    const byTurns = ["get_state", "get_last_assistant_text"];
     const [few, many] = [1000, 5000].map((count) => Math.round(count * context.scale));
     await oneByOne(200);
     const results = { "round trips per second, one by one": await oneByOne(few), "round trips per second, pipelined": await pipelined(many, "last") };
@@ -91,6 +93,7 @@ const roundTrips = (context) =>
       ...results,
       "round trips per second, one by one, warm": await oneByOne(many),
       "round trips per second, pipelined, warm": await pipelined(many * 2, "end"),
+      "round trips per second, pipelined, warm, two commands by turns": await pipelined(many * 2, "turns", byTurns),
     };
   });
 
