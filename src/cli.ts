@@ -6,6 +6,7 @@ import { type CliCommand, Kernel, KernelError, messageOf, type Options } from ".
 import type {} from "../plugins/print/contract.ts";
 import { guardProcess, type ProcessGuard } from "../plugins/process/index.ts";
 import type { Branding } from "../plugins/settings/contract.ts";
+import { refuseUnknownOptions } from "../plugins/shared/unknown-options.ts";
 import { parseArguments } from "./arguments.ts";
 import { branding as ours } from "./branding.ts";
 import type { Program } from "./distribution.ts";
@@ -77,7 +78,7 @@ async function run(kernel: Kernel, guard: ProcessGuard, program: Program, argv: 
   }
   const contestants = transports.contestants(mode);
   if (contestants.length > 0) throw new KernelError("E_USAGE", `${contestants.join(" and ")} both want to serve the mode "${mode}"; leave one of them out.`);
-  if (!kernel.plugins().includes("extensions")) refuseUnknown(options);
+  if (!kernel.plugins().includes("extensions")) refuseUnknownOptions(options.unknownFlags?.keys() ?? [], kernel.registry("flags").all());
 
   const files = program.extensions.filter((extension) => typeof extension === "string");
   const extensionFactories = program.extensions.filter((extension) => typeof extension !== "string");
@@ -115,11 +116,6 @@ function modeOf(options: Options, { io }: ProcessGuard): string {
   if (options.mode !== undefined) return options.mode;
   const hasPrompt = (options.prompts?.length ?? 0) + (options.files?.length ?? 0) > 0;
   return options.print || hasPrompt || !io.stdin.isTTY || !io.stdout.isTTY ? "text" : "chat";
-}
-
-function refuseUnknown(options: Options): void {
-  const names = [...(options.unknownFlags?.keys() ?? [])];
-  if (names.length > 0) throw new KernelError("E_USAGE", `Unknown option(s): ${names.map((name) => `--${name}`).join(", ")}`);
 }
 
 function help(kernel: Kernel, { name }: Branding): string {

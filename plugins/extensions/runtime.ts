@@ -6,6 +6,7 @@ import { type CustomMessage, isTapped, KernelError, messageOf, type PluginKernel
 import type {} from "../process/contract.ts";
 import type {} from "../rpc/contract.ts";
 import type {} from "../settings/contract.ts";
+import { refuseUnknownOptions } from "../shared/unknown-options.ts";
 import type { SystemPromptOptions } from "../system-prompt/contract.ts";
 import { EventChannels } from "./channels.ts";
 import { createCommandContext, createContext } from "./context.ts";
@@ -275,7 +276,6 @@ export class Runtime {
       if (flag.type === "string" && value === true) throw new KernelError("E_USAGE", `Extension flag "--${name}" requires a value`);
       this.kernel.options[name] = flag.type === "boolean" ? true : value;
     }
-    const unknown = [...given.keys()].filter((name) => !known.has(name));
-    if (unknown.length > 0) throw new KernelError("E_USAGE", `Unknown option(s): ${unknown.map((name) => `--${name}`).join(", ")}`);
+    refuseUnknownOptions(given.keys(), known.all());
   }
 }
