@@ -30,7 +30,6 @@ describe("the command line", () => {
   it("an unknown long option that no extension knows is refused", async () => {
     expectOneSentence(await runPi({ args: ["--frobnicate", "--model", "offline/demo", "-p", "hi"] }), /Unknown option\(s\): --frobnicate/);
     expectOneSentence(await runPi({ args: ["--modle", "offline/demo", "-p", "hi"] }), "Unknown option(s): --modle (did you mean --model?)");
-    expectOneSentence(await runPi({ args: ["--distribution", "minimal", "--modle=x", "hi"] }), "Unknown option(s): --modle (did you mean --model?)");
   });
 
   it("an unknown mode is refused with those there are", async () => {
