@@ -34,7 +34,7 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
     readBytes: (onBytes) => input.read(onBytes),
     ...(writeNow && { writeNow }),
   };
-  const undo = [() => input.giveBack(), divertProcess(), divertDescriptor()];
+  const undo = [() => input.giveBack(), forgiveStderr(), divertProcess(), divertDescriptor()];
   syncBuiltinESMExports();
   let hasChildren = false;
   return {
@@ -49,6 +49,22 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
       for (const back of undo.reverse()) back();
       syncBuiltinESMExports();
     },
+  };
+}
+
+/** Where stderr takes nothing, as nobody reads it or its disk is full, a message is lost and nothing else: telling of that would fail in the same way, for ever. */
+function forgiveStderr(): () => void {
+  const original = Object.getOwnPropertyDescriptor(process, "stderr") as PropertyDescriptor;
+  const forgive = () => {};
+  let opened: NodeJS.WriteStream | undefined;
+  const stderr = () => {
+    opened ??= (original.get as () => NodeJS.WriteStream).call(process).on("error", forgive);
+    return opened;
+  };
+  Object.defineProperty(process, "stderr", { configurable: true, enumerable: true, get: stderr });
+  return () => {
+    opened?.off("error", forgive);
+    Object.defineProperty(process, "stderr", original);
   };
 }
 

@@ -36,6 +36,27 @@ describe("stdout", () => {
   });
 });
 
+describe("stderr", () => {
+  const failing = `export default (pi) => pi.registerCommand("fail", { handler: () => { process.stderr.write("noise\\n"); throw new Error("told"); } });`;
+  const outlives = async (rpc: ReturnType<typeof startRpc>) => {
+    for (let round = 0; round < 3; round++) await rpc.ask("prompt", { message: "/fail" });
+    await rpc.prompt("go");
+    expect(await rpc.stop()).toEqual({ status: 0, signal: null });
+    expect(rpc.frames.filter(({ type }) => type === "extension_error").map(({ error }) => error)).toEqual(["told", "told", "told"]);
+  };
+
+  it("may be closed by its reader: messages are lost, and nothing else", async () => {
+    const rpc = startRpc({ agentFiles: { "extensions/failing.ts": failing }, script: { responses: ["fine"] } });
+    rpc.child.stderr.destroy();
+    await outlives(rpc);
+  });
+
+  it("may be ended by foreign code", async () => {
+    const ending = `export default (pi) => { process.stdout.end("bye\\n"); (${failing.slice("export default ".length, -1)})(pi); };`;
+    await outlives(startRpc({ agentFiles: { "extensions/ending.ts": ending }, script: { responses: ["fine"] } }));
+  });
+});
+
 describe("stdin", () => {
   it("is the client's, also while a child that inherits it reads", async () => {
     const greedy = `import { spawn, spawnSync } from "node:child_process";
