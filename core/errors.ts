@@ -25,12 +25,12 @@ export class KernelError extends Error {
   }
 }
 
-/** The sentence to show for anything that was thrown. */
+/** The sentence to show for anything that was thrown, also by code that throws what is no error. */
 export function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message || error.name;
-  if (typeof error === "string") return error;
   try {
-    return String(error);
+    const { message, name } = Object(error) as { message?: unknown; name?: unknown };
+    const words = error instanceof Error ? [message, name] : [message];
+    return (words.find((word) => typeof word === "string" && word !== "") as string | undefined) ?? String(error);
   } catch {
     return "unknown error";
   }

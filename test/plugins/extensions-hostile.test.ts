@@ -20,6 +20,22 @@ describe("handlers", () => {
     expect(reported.find(([event]) => event === "message_end")?.[1]).toContain("role");
   });
 
+  test("what is thrown may be anything, and is told as a text", async () => {
+    const rpc = startWith({
+      "odd.ts": `export default (pi: any) => {
+        pi.on("agent_start", () => { throw Object.assign(new Error(), { message: { code: 7 } }); });
+        pi.on("turn_start", () => { throw { message: "an object", code: 7 }; });
+        pi.on("turn_end", () => { throw Object.defineProperty(new Error(), "message", { get() { throw new Error("inner"); } }); });
+      };`,
+    });
+    expect(answers(await rpc.prompt("hi"))).toEqual(["fine"]);
+    expect(errors(rpc).map(({ event, error: text }) => [event, text])).toEqual([
+      ["agent_start", "Error"],
+      ["turn_start", "an object"],
+      ["turn_end", "unknown error"],
+    ]);
+  });
+
   test("a guard that throws or hangs blocks the tool", async () => {
     const throwing = startWith(
       { "g.ts": `export default (pi: any) => pi.on("tool_call", () => { throw new Error("guard broke"); });` },
