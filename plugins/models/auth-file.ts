@@ -6,15 +6,21 @@ import type { Credential } from "./contract.ts";
 
 type Stored = Record<string, unknown>;
 
+interface Found {
+  text?: string | undefined;
+  failure?: string | undefined;
+}
+
 /** Up to about half a minute, with growing pauses. */
 const patience: LockPatience = { tries: 20, pauseMs: (attempt) => Math.min(50 * 2 ** attempt, 2000), staleMs: 30_000 };
 
 export class CredentialFile {
   readonly #path: () => string | undefined;
   readonly #onProblem: (problem: string) => void;
-  #text: string | undefined;
+  #found: Found = {};
   #stored: Stored = {};
-  #isBroken = false;
+  /** why the file counts as empty and is not written to */
+  #flaw: string | undefined;
   /** inside of `reading` */
   #isFresh = false;
 
@@ -41,7 +47,7 @@ export class CredentialFile {
       path,
       async () => {
         const stored = this.#read();
-        if (this.#isBroken) throw new Error(`${path} is not valid JSON; it is not overwritten.`);
+        if (this.#flaw) throw new Error(`${path} ${this.#flaw}; it is not overwritten.`);
         const current = this.get(provider);
         const fresh = await change(current);
         if (fresh === current) return fresh;
@@ -68,32 +74,45 @@ export class CredentialFile {
   #read(): Stored {
     if (this.#isFresh) return this.#stored;
     const path = this.#path();
-    const text = path ? readText(path) : undefined;
-    if (text === this.#text) return this.#stored;
-    this.#text = text;
+    const { text, failure } = path ? readText(path) : {};
+    if (text === this.#found.text && failure === this.#found.failure) return this.#stored;
+    this.#found = { text, failure };
     this.#stored = {};
-    this.#isBroken = false;
+    this.#flaw = undefined;
+    if (failure) this.#refuse(path as string, `cannot be read (${failure})`);
     if (!text?.trim()) return this.#stored;
     try {
       const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
       if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new Error("expected an object");
       this.#stored = parsed as Stored;
+      this.#complain(path as string);
     } catch (error) {
-      this.#isBroken = true;
       // The parser quotes what it read, and that may be a key.
       const where = /at position \d+|line \d+ column \d+/.exec(messageOf(error))?.[0];
-      this.#onProblem(`${path} is not valid JSON${where ? ` (${where})` : ""}; stored credentials are ignored.`);
+      this.#refuse(path as string, `is not valid JSON${where ? ` (${where})` : ""}`);
     }
     return this.#stored;
   }
+
+  #refuse(path: string, flaw: string): void {
+    this.#flaw = flaw;
+    this.#onProblem(`${path} ${flaw}; stored credentials are ignored.`);
+  }
+
+  /** Of what is wrong only names are told, as all else may be a key. */
+  #complain(path: string): void {
+    const unknown = Object.keys(this.#stored).filter((provider) => !isCredential(this.#stored[provider]));
+    if (unknown.length === 0) return;
+    this.#onProblem(`${path}: no credential that is understood (type "api_key" with a text as key, or a whole "oauth") for ${unknown.join(", ")}; ignored.`);
+  }
 }
 
-function readText(path: string): string | undefined {
+function readText(path: string): Found {
   try {
     // Mostly there is none, and a failed read costs far more than a look.
-    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
-  } catch {
-    return undefined;
+    return existsSync(path) ? { text: readFileSync(path, "utf8") } : {};
+  } catch (error) {
+    return { failure: (error as NodeJS.ErrnoException).code ?? messageOf(error) };
   }
 }
 

@@ -1,5 +1,5 @@
 /** models.json, auth.json, values with variables and commands, and the layers of a provider. */
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { definePlugin, Kernel, type Model, type Plugin } from "../../core/index.ts";
@@ -278,6 +278,25 @@ describe("auth.json", () => {
     expect(faults[0]).not.toContain("secret");
     await expect(models.setCredential("p", { type: "api_key", key: "k" })).rejects.toThrow("not overwritten");
     expect(readFileSync(join(agentDir, "auth.json"), "utf8")).toContain("oops");
+  });
+
+  test("what is no credential is named, without its content, and kept", async () => {
+    const strange = { a: { type: "session", token: "sk-secret-1" }, b: { type: "api_key", key: 5 }, c: "sk-secret-2", p: { type: "api_key", key: "good" } };
+    const { models, faults } = await service({ files: { "auth.json": strange } });
+    expect(models.hasAuth(model(models))).toBe(true);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain("auth.json");
+    expect(faults[0]).toContain("a, b, c");
+    expect(faults[0]).not.toContain("secret");
+  });
+
+  test("a file that cannot be read is reported and not replaced", async () => {
+    const { models, faults, agentDir } = await service({});
+    mkdirSync(join(agentDir, "auth.json"));
+    expect(models.hasAuth(model(models))).toBe(false);
+    expect(faults).toEqual([expect.stringContaining("cannot be read (EISDIR)")]);
+    await expect(models.setCredential("p", { type: "api_key", key: "k" })).rejects.toThrow("cannot be read (EISDIR); it is not overwritten");
+    expect(statSync(join(agentDir, "auth.json")).isDirectory()).toBe(true);
   });
 
   test("a login is refreshed once for concurrent requests, and stored", async () => {
