@@ -48,16 +48,16 @@ function draftOf(kernel: Kernel, input: PromptInput): PromptDraft {
 
 /** The run is reserved: whatever refuses from here on gives it back. */
 async function accept(kernel: Kernel, draft: PromptDraft): Promise<Accepted> {
+  let message: UserMessage | undefined;
   try {
-    if ((await unlessAborted(kernel, kernel.hooks.input.promise(draft))) === "handled") {
-      kernel.run.release();
-      return handled;
-    }
+    message = await expanded(draft, () => unlessAborted(kernel, kernel.hooks.input.promise(draft)));
   } catch (error) {
     kernel.run.release();
     throw error;
   }
-  return prepare(kernel, { prompted: true, text: draft.text, images: draft.images, messages: [userMessage(draft)] });
+  if (message) return prepare(kernel, { prompted: true, text: draft.text, images: draft.images, messages: [message] });
+  kernel.run.release();
+  return handled;
 }
 
 async function prepare(kernel: Kernel, run: RunDraft): Promise<Accepted> {
@@ -80,25 +80,35 @@ async function unlessAborted<T>({ run }: Kernel, work: Promise<T>): Promise<T | 
 }
 
 async function whileRunning(kernel: Kernel, draft: PromptDraft, behaviour: "steer" | "followUp"): Promise<Accepted> {
-  if ((await kernel.hooks.input.promise(draft)) === "handled") return handled;
+  const message = await expanded(draft, () => kernel.hooks.input.promise(draft));
+  if (!message) return handled;
   if (kernel.run.active) {
-    kernel.queue.add(behaviour, { message: userMessage(draft), text: draft.text });
+    kernel.queue.add(behaviour, { message, text: draft.text });
     return queued;
   }
   // The run ended while handlers looked at the text: the prompt starts the next one.
   kernel.run.reserve();
-  return prepare(kernel, { prompted: true, text: draft.text, images: draft.images, messages: [userMessage(draft)] });
+  return prepare(kernel, { prompted: true, text: draft.text, images: draft.images, messages: [message] });
 }
 
 async function enqueue(kernel: Kernel, draft: PromptDraft, behaviour: "steer" | "followUp"): Promise<Accepted> {
-  if ((await kernel.hooks.input.promise(draft)) === "handled") return handled;
-  kernel.queue.add(behaviour, { message: userMessage(draft), text: draft.text });
+  const message = await expanded(draft, () => kernel.hooks.input.promise(draft));
+  if (!message) return handled;
+  kernel.queue.add(behaviour, { message, text: draft.text });
   return queued;
+}
+
+/** What becomes of a prompt once handlers have seen it; undefined if one of them dealt with it. Models refuse a message that says nothing, and so do we. */
+async function expanded(draft: PromptDraft, handlers: () => Promise<"handled" | undefined | void>): Promise<UserMessage | undefined> {
+  const [asked = ""] = draft.text.split("\n", 1);
+  if ((await handlers()) === "handled") return undefined;
+  const message = userMessage(draft);
+  if (message.content.length === 0) throw new KernelError("E_REFUSED", `There is nothing to send to the model: the prompt "${asked}" is empty`);
+  return message;
 }
 
 function userMessage(draft: PromptDraft): UserMessage {
   const further = [...(draft.blocks ?? []), ...draft.images];
-  // Models refuse a blank text block.
-  const text = draft.text.trim() === "" && further.length > 0 ? [] : [textBlock(draft.text)];
+  const text = draft.text.trim() === "" ? [] : [textBlock(draft.text)];
   return { role: "user", content: [...text, ...further], ...draft.extra, timestamp: Date.now() };
 }

@@ -138,3 +138,17 @@ test("the order of places decides names; the loser is named; switches drop place
   const off = startRpc({ ...options, args: ["--approve", "-np", "--prompt-template", "explicit"] });
   expect((await off.ask("get_commands")).commands.map(({ name }: { name: string }) => name)).toEqual(["only-explicit", "same"]);
 });
+
+test("a template that gives no text is refused where it is named, with a reason, and the model is not asked", async () => {
+  const rpc = startRpc({ script, agentFiles: { "prompts/empty.md": "---\ndescription: Nothing\n---\n", "prompts/echo.md": "$@" } });
+  const refused = (text: string) => ({ success: false, error: `There is nothing to send to the model: the prompt "${text}" is empty` });
+  expect(await rpc.call("prompt", { message: "/empty" })).toMatchObject(refused("/empty"));
+  expect(await rpc.call("prompt", { message: "/echo ''" })).toMatchObject(refused("/echo ''"));
+  expect(await rpc.call("steer", { message: "/echo" })).toMatchObject(refused("/echo"));
+  expect(await rpc.call("follow_up", { message: "/empty" })).toMatchObject(refused("/empty"));
+  expect(await rpc.ask("get_state")).toMatchObject({ isStreaming: false, messageCount: 0, pendingMessageCount: 0 });
+  expect(await sent(rpc, "/echo 'a b'")).toBe("a b");
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const frames = await rpc.prompt("/empty", { images: [{ type: "image", data, mimeType: "image/png" }] });
+  expect(frames.find(({ type }) => type === "message_end")?.message.content).toMatchObject([{ type: "image" }]);
+});
