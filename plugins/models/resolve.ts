@@ -93,18 +93,22 @@ const isGlob = (pattern: string): boolean => /[*?[]/.test(pattern);
 function glob(pattern: string, available: readonly Model[]): Hits {
   const { id, thinkingLevel } = splitLevel(pattern);
   const expression = globExpression(id);
-  const models = available.filter((model) => expression.test(nameOf(model)) || expression.test(model.id));
+  const models = available.filter((model) => expression?.test(nameOf(model)) || expression?.test(model.id));
   return { models, ...(thinkingLevel && { thinkingLevel }) };
 }
 
-/** `*` also crosses slashes: ids of routers such as OpenRouter contain them. */
-function globExpression(pattern: string): RegExp {
+/** `*` also crosses slashes: ids of routers such as OpenRouter contain them. Undefined for a range such as `[z-a]`, which nothing matches. */
+function globExpression(pattern: string): RegExp | undefined {
   const source = pattern.replace(/\[(!?)([^\]]+)\]|[\s\S]/g, (token, not: string | undefined, set: string | undefined) => {
     if (set !== undefined) return `[${not ? "^" : ""}${set.replace(/[\\\]^]/g, "\\$&")}]`;
     if (token === "*") return ".*";
     return token === "?" ? "." : token.replace(/[\\^$.|+()[\]{}]/, "\\$&");
   });
-  return new RegExp(`^${source}$`, "i");
+  try {
+    return new RegExp(`^${source}$`, "i");
+  } catch {
+    return undefined;
+  }
 }
 
 // ---------------------------------------------------------------- --model

@@ -92,6 +92,9 @@ describe("scopes", () => {
   test("no hit is a warning", () => {
     expect(scope("nothing", "sonnet").warnings).toEqual(['No available model matches "nothing"']);
   });
+  test("a range that is none is no hit either", () => {
+    expect(scope("gpt-[6-5]")).toEqual({ scoped: [], warnings: ['No available model matches "gpt-[6-5]"'] });
+  });
 });
 
 const sources: ModelSource[] = [
