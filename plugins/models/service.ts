@@ -12,7 +12,7 @@ import { CustomModels } from "./custom.ts";
 import { buildProvider, type ProviderView } from "./layers.ts";
 import { nameOf } from "./resolve.ts";
 import { Selection } from "./selection.ts";
-import { chooseStart } from "./start.ts";
+import { chooseStart, unusable } from "./start.ts";
 
 const NO_MODEL = "No model selected. Use set_model or start pi with --model (--model offline/demo needs no key).";
 
@@ -258,7 +258,9 @@ export class ModelService implements Models {
     }
     const last = session.lastModel();
     const model = last && (await this.lookUp(last.provider, last.modelId));
-    await this.#selection.restore(model && this.hasAuth(model) ? model : undefined, session.lastThinkingLevel());
+    const isUsable = model !== undefined && this.hasAuth(model);
+    if (last && !isUsable) this.#warn(unusable("model of the session", `${last.provider}/${last.modelId}`, model));
+    await this.#selection.restore(isUsable ? model : undefined, session.lastThinkingLevel());
   }
 
   // ------------------------------------------------------------ inside

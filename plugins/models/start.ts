@@ -40,7 +40,7 @@ export async function chooseStart(from: Beginning): Promise<Start> {
   const named = await namedModel(from, thinking !== undefined, warnings);
   const savedProvider = from.setting<string>("defaultProvider");
   if (!named && savedProvider !== undefined) await from.discover(savedProvider);
-  const chosen = named ?? (from.session?.model ? undefined : fromScope(from, scope.scoped)) ?? (await fromSession(from)) ?? byDefault(from);
+  const chosen = named ?? (from.session?.model ? undefined : fromScope(from, scope.scoped)) ?? (await fromSession(from, warnings)) ?? byDefault(from, warnings);
   return {
     ...(chosen && { model: chosen.model }),
     ...(chosen?.isAdhoc && { isAdhoc: true }),
@@ -84,17 +84,27 @@ function fromScope(from: Beginning, scoped: readonly ScopedModel[]): Choice | un
   return scoped.find(({ model }) => saved && nameOf(model) === nameOf(saved)) ?? scoped[0];
 }
 
-async function fromSession(from: Beginning): Promise<Choice | undefined> {
+async function fromSession(from: Beginning, warnings: string[]): Promise<Choice | undefined> {
   const last = from.session?.model;
   if (!last) return undefined;
   await from.discover(last.provider);
   const model = from.find(last.provider, last.modelId);
-  return model && from.hasAuth(model) ? { model } : undefined;
+  if (model && from.hasAuth(model)) return { model };
+  warnings.push(unusable("model of the session", `${last.provider}/${last.modelId}`, model));
+  return undefined;
 }
 
-function byDefault(from: Beginning): Choice | undefined {
+/** People who named a model should not have to find out by themselves that they talk to another one. */
+export function unusable(what: string, name: string, found: Model | undefined): string {
+  const why = found ? `there is no credential for ${found.provider}` : "it is not in the list of models";
+  return `The ${what}, ${name}, cannot be used: ${why}`;
+}
+
+function byDefault(from: Beginning, warnings: string[]): Choice | undefined {
+  const [provider, id] = [from.setting<string>("defaultProvider"), from.setting<string>("defaultModel")];
   const saved = savedDefault(from);
   if (saved && from.hasAuth(saved)) return { model: saved };
+  if (provider !== undefined && id !== undefined) warnings.push(unusable("default model", `${provider}/${id}`, saved));
   const available = from.available();
   const providers = new Set(available.map(({ provider }) => provider));
   for (const id of providers) {

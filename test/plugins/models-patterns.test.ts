@@ -187,6 +187,20 @@ describe("the start-up choice", () => {
     expect(await chosen({ keys: ["openrouter", "openai"] })).toBe("openai/gpt-5");
     expect(await chosen({ keys: [] })).toBe(undefined);
   });
+  test("a saved default or a session's model that cannot be used is said", async () => {
+    const warnings = async (given: Given) => (await start(given)).warnings;
+    expect(await warnings({ settings: saved })).toEqual([]);
+    expect(await warnings({ settings: saved, keys: ["anthropic"] })).toEqual([
+      "The default model, openai/gpt-5-mini, cannot be used: there is no credential for openai",
+    ]);
+    expect(await warnings({ settings: { ...saved, defaultModel: "gpt-55" } })).toEqual([
+      "The default model, openai/gpt-55, cannot be used: it is not in the list of models",
+    ]);
+    expect(await warnings({ settings: { ...saved, defaultModel: "gpt-55" }, options: { model: "sonnet" } })).toEqual([]);
+    expect(await warnings({ session: { model: { provider: "azure", modelId: "gpt-5" } }, settings: saved })).toEqual([
+      "The model of the session, azure/gpt-5, cannot be used: there is no credential for azure",
+    ]);
+  });
   test("--provider alone takes the provider's default", async () => {
     expect(await chosen({ options: { provider: "anthropic" }, settings: saved })).toBe("anthropic/claude-sonnet-4-5");
     expect(await chosen({ options: { provider: "openai" }, settings: saved })).toBe("openai/gpt-5-mini");
