@@ -101,9 +101,12 @@ export class CredentialFile {
 
   /** Of what is wrong only names are told, as all else may be a key. */
   #complain(path: string): void {
-    const unknown = Object.keys(this.#stored).filter((provider) => !isCredential(this.#stored[provider]));
-    if (unknown.length === 0) return;
-    this.#onProblem(`${path}: no credential that is understood (type "api_key" with a text as key, or a whole "oauth") for ${unknown.join(", ")}; ignored.`);
+    const ignored = Object.entries(this.#stored).filter(([, entry]) => !isCredential(entry) || saysNothing(entry));
+    if (ignored.length === 0) return;
+    const names = ignored.map(([provider]) => provider).join(", ");
+    this.#onProblem(
+      `${path}: ignored what is no credential: ${names}; expected {"type": "api_key", "key": "…"}, or a login with type, access, refresh and expires.`,
+    );
   }
 }
 
@@ -115,6 +118,9 @@ function readText(path: string): Found {
     return { failure: (error as NodeJS.ErrnoException).code ?? messageOf(error) };
   }
 }
+
+/** e.g. for a misspelled "key" */
+const saysNothing = (credential: Credential) => credential.type === "api_key" && credential.key === undefined && credential.env === undefined;
 
 function isCredential(value: unknown): value is Credential {
   const { type, key, access, refresh, expires } = (value ?? {}) as Record<string, unknown>;

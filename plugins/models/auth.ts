@@ -85,6 +85,18 @@ export class Credentials {
     return new KernelError("E_REFUSED", `No API key found for ${provider}.${hint}`);
   }
 
+  /** Why what is configured gives no key; undefined if nothing is. The refusal itself has no room for it. */
+  whyUnusable(view: ProviderView): string | undefined {
+    const stored = this.#file.get(view.id);
+    if (stored?.type === "oauth") return `auth.json has a login for ${view.id}, which nothing here can use`;
+    const [configured] = view.keys;
+    const [value, place] = stored?.key !== undefined ? [stored.key, "auth.json"] : [configured?.value, configured?.from];
+    if (value === undefined) return undefined;
+    if (isCommand(value)) return `The command for the key of ${view.id} (${place}) failed or printed nothing`;
+    const unset = variablesOf(value).filter((name) => !this.#envOf(stored)(name));
+    return `The key of ${view.id} (${place}) ${unset.length > 0 ? `needs ${unset.map((name) => `$${name}`).join(" and ")} to be set` : "is empty"}`;
+  }
+
   /** Every key and token that is known without asking anybody. */
   secrets(views: readonly ProviderView[]): string[] {
     const values = new Set<string | undefined>([...this.#seen, this.#runtime?.key]);

@@ -170,7 +170,10 @@ export class ModelService implements Models {
   }
 
   #missing(model: Model): KernelError {
-    return this.#credentials.missing(this.#catalogue.provider(model.provider), model.provider);
+    const view = this.#catalogue.provider(model.provider);
+    const why = view && this.#credentials.whyUnusable(view);
+    if (why) this.#warn(why);
+    return this.#credentials.missing(view, model.provider);
   }
 
   // ------------------------------------------------------------ choosing

@@ -227,6 +227,22 @@ describe("the order of credentials", () => {
     expect(await empty.models.auth(model(empty.models))).toBe(undefined);
   });
 
+  test("a key that is configured and gives nothing is told, with the place and without the value", async () => {
+    const told = async (key: string, place: "auth.json" | "models.json") => {
+      const stored = { "auth.json": { p: { type: "api_key", key } } };
+      const { models, faults } = await service({ files: place === "auth.json" ? stored : custom({ p: { apiKey: key } }) });
+      for (let times = 0; times < 2; times++) await expect(models.requireAuth(model(models))).rejects.toThrow("No API key found for p.");
+      return faults;
+    };
+    expect(await told("a-$NOWHERE-$NONE", "auth.json")).toEqual(["The key of p (auth.json) needs $NOWHERE and $NONE to be set"]);
+    expect(await told("!false # secret", "auth.json")).toEqual(["The command for the key of p (auth.json) failed or printed nothing"]);
+    expect(await told("!true # secret", "models.json")).toEqual(["The command for the key of p (models.json) failed or printed nothing"]);
+    expect(await told("", "auth.json")).toEqual(["The key of p (auth.json) is empty"]);
+    const login = await service({ files: { "auth.json": { p: { type: "oauth", access: "a", refresh: "r", expires: 1 } } } });
+    await expect(login.models.requireAuth(model(login.models))).rejects.toThrow("No API key found for p.");
+    expect(login.faults).toEqual(["auth.json has a login for p, which nothing here can use"]);
+  });
+
   test("a stored entry may bring variables of its own", async () => {
     const { models } = await service({ files: { "auth.json": { p: { type: "api_key", env: { P_API_KEY: "own" } } } } });
     expect(await models.auth(model(models))).toEqual({ apiKey: "own", env: { P_API_KEY: "own" } });
@@ -281,12 +297,18 @@ describe("auth.json", () => {
   });
 
   test("what is no credential is named, without its content, and kept", async () => {
-    const strange = { a: { type: "session", token: "sk-secret-1" }, b: { type: "api_key", key: 5 }, c: "sk-secret-2", p: { type: "api_key", key: "good" } };
+    const strange = {
+      a: { type: "session", token: "sk-secret-1" },
+      b: { type: "api_key", key: 5 },
+      c: "sk-secret-2",
+      d: { type: "api_key", kee: "sk-secret-3" },
+      p: { type: "api_key", key: "good" },
+    };
     const { models, faults } = await service({ files: { "auth.json": strange } });
     expect(models.hasAuth(model(models))).toBe(true);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain("auth.json");
-    expect(faults[0]).toContain("a, b, c");
+    expect(faults[0]).toContain("a, b, c, d;");
     expect(faults[0]).not.toContain("secret");
   });
 
