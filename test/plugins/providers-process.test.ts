@@ -192,6 +192,17 @@ function filesUnder(directory: string): string[] {
     .filter((path) => statSync(path).isFile());
 }
 
+test.each(["localhost:1/v1", "127.0.0.1:1", "ftp://127.0.0.1/v1", "http://127.0.0.1:99999"])(
+  "the address %s is told to be none, and not tried again",
+  async (baseUrl) => {
+    const models = { providers: { a: { baseUrl, api: "openai-completions", apiKey: KEY, models: [{ id: "m" }] } } };
+    const rpc = startRpc({ args: ["--no-session", "--model", "a/m"], agentFiles: { "models.json": JSON.stringify(models) } });
+    const frames = await rpc.prompt("Hi");
+    expect(lastAnswer(frames).errorMessage).toBe("The baseUrl of the provider a is not an address that begins with http:// or https://");
+    expect(frames.map(({ type }) => type)).not.toContain("auto_retry_start");
+  },
+);
+
 test("a proxy carries the requests of the built program", async () => {
   const server = await serve("through");
   const targets: string[] = [];

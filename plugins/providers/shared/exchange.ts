@@ -72,6 +72,7 @@ export async function* exchange<Payload extends object, Chunk>(
     const auth = await environment.auth(given);
     secrets.push(auth.apiKey, ...Object.values(auth.headers ?? {}));
     const baseUrl = auth.baseUrl ?? given.model.baseUrl;
+    checkAddress(baseUrl, given.model);
     const headers = mergedHeaders(api.headers?.(given, { auth, baseUrl }), given.model.headers, auth.headers, given.headers);
     await given.onHeaders(headers);
     secrets.push(...credentialsIn(headers));
@@ -118,6 +119,12 @@ export async function* exchange<Payload extends object, Chunk>(
   } finally {
     await connection?.close();
   }
+}
+
+/** Before anybody tries: it would look like a failure of the network, which is asked again. The address itself may hold a login. */
+function checkAddress(baseUrl: string, { provider }: Model): void {
+  if (URL.canParse(baseUrl) && /^https?:$/.test(new URL(baseUrl).protocol)) return;
+  throw new Error(`The baseUrl of the provider ${provider} is not an address that begins with http:// or https://`);
 }
 
 /** The payload as it is sent, or as plugins want it. They get one of their own: parts of ours are used again in the next request. */
