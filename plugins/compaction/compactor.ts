@@ -231,7 +231,7 @@ export class Compactor implements Compaction {
     if (messagesToSummarize.length > 0) {
       history = await ask(historyPrompt(text(messagesToSummarize), { previousSummary, instructions: customInstructions }), 0.8);
     }
-    const turn = turnPrefixMessages.length > 0 ? await ask(turnPrefixPrompt(text(turnPrefixMessages)), 0.5) : undefined;
+    const turn = turnPrefixMessages.length > 0 ? await ask(turnPrefixPrompt(text(turnPrefixMessages), customInstructions), 0.5) : undefined;
     const body = turn ? splitTurnSummary(history?.text ?? previousSummary, turn.text) : (history as Summary).text;
     const usage = history && turn ? addUsage(history.usage, turn.usage) : (history ?? turn)?.usage;
     const details = detailsOf(fileOps);

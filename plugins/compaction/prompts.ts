@@ -66,8 +66,8 @@ export function historyPrompt(conversation: string, options: { previousSummary?:
   return `${quoted(conversation)}${previous}${previous ? update : fresh}${focus(instructions)}`;
 }
 
-export function turnPrefixPrompt(conversation: string): string {
-  return `${quoted(conversation)}${prefix}`;
+export function turnPrefixPrompt(conversation: string, instructions: string | undefined): string {
+  return `${quoted(conversation)}${prefix}${focus(instructions)}`;
 }
 
 export function branchPrompt(conversation: string, options: { instructions?: string; replace?: boolean }): string {

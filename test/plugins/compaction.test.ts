@@ -167,6 +167,17 @@ describe("compact", () => {
     const { messages } = await pi.ask("get_messages");
     expect(messages[1].role).toBe("assistant");
   });
+
+  it("tells the focus also where there is only the beginning of a turn to summarize", async () => {
+    const { args, requests } = recorder(`
+      if (request.systemPrompt.includes("You summarize")) return "PREFIX";
+      return index === 0 ? { text: ${JSON.stringify(long("looking"))}, toolCalls: [{ name: "read", arguments: { path: "a.txt" } }] } : ${JSON.stringify(long("done"))};`);
+    const pi = startRpc({ args, agentFiles: settings(), files: { "a.txt": "A" } });
+    await pi.prompt("work");
+    const { summary } = await pi.ask("compact", { customInstructions: "the parser" });
+    expect(summary).toContain("split turn");
+    expect(requests().at(-1)?.text).toMatch(/Context for Suffix[\s\S]*the parser/);
+  });
 });
 
 describe("automatic compaction", () => {
