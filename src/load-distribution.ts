@@ -36,7 +36,10 @@ export async function loadDistribution(file: string, cwd: string): Promise<distr
     module = (await jiti.import(path)) as { default?: unknown };
   } catch (error) {
     if (error instanceof KernelError) throw error;
-    throw new KernelError("E_USAGE", `The distribution file ${file} cannot be used: ${messageOf(error).split("\n", 1)[0]}`, { cause: error });
+    const place = placeIn(dirname(path), error);
+    throw new KernelError("E_USAGE", `The distribution file ${file} cannot be used: ${messageOf(error).split("\n", 1)[0]?.trim()}${place && ` (${place})`}`, {
+      cause: error,
+    });
   }
   const program = distribution.programOf(module.default, file);
   const located = (extension: string) => {
@@ -44,4 +47,11 @@ export async function loadDistribution(file: string, cwd: string): Promise<distr
     return existsSync(own) ? own : `builtin:${extension.replace(/^builtin:/, "")}`;
   };
   return { ...program, extensions: program.extensions.map((extension) => (typeof extension === "string" ? located(extension) : extension)) };
+}
+
+/** The line of the team's own files that an error names first, in its text or its stack. */
+function placeIn(directory: string, error: unknown): string {
+  const { stack = "" } = error as { stack?: string };
+  const words = `${messageOf(error)}\n${stack}`.split(/[\s()]+/);
+  return words.find((word) => word.startsWith(directory) && /:\d+:\d+$/.test(word)) ?? "";
 }

@@ -94,6 +94,11 @@ describe("a distribution file", () => {
   it("a file that is missing, broken or no distribution is refused", async () => {
     expectOneSentence(await runPi({ args: acme() }), "The distribution file acme.ts does not exist");
     expectOneSentence(await runPi({ files: { "acme.ts": "export default {{" }, args: acme() }), "acme.ts cannot be used");
+    const places = { "acme.ts:2:16": "\nexport default {{", "part.ts:3:1": 'import "./part.ts";' };
+    for (const [place, text] of Object.entries(places)) {
+      const { stderr } = await runPi({ files: { "acme.ts": text, "part.ts": "const one: number = 1;\nvoid one;\nnobody();" }, args: acme() });
+      expect(stderr).toMatch(new RegExp(`acme.ts cannot be used: .+ \\(/\\S*${place}\\)\n$`));
+    }
     expectOneSentence(await runPi({ files: { "acme.ts": "export default 5" }, args: acme() }), "acme.ts is not a distribution");
   });
 });
