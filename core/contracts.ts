@@ -382,6 +382,8 @@ export interface Boundary {
   at: "start" | "turn" | "settle";
   signal: AbortSignal;
   status: RunOutcome["status"];
+  /** between two turns: messages that the next one begins with; no plugin is asked about them any more */
+  joining: AgentMessage[];
 }
 
 /** A turn that is about to be announced as ended. */

@@ -179,6 +179,14 @@ export class Kernel {
     return this.conclude(message, signal);
   }
 
+  /** A complete message that no plugin is asked about. Its start and end stand together, whatever else is being added. */
+  async add(message: AgentMessage): Promise<void> {
+    const stored = this.service("transcript").append(message);
+    if (stored) await stored;
+    this.emit({ type: "message_start", message });
+    this.emit({ type: "message_end", message });
+  }
+
   /** The end of a message: plugins may replace it, then it is stored, then it is on the wire. */
   async conclude(message: AgentMessage, signal: AbortSignal = new AbortController().signal): Promise<AgentMessage> {
     let final = message;

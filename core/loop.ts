@@ -48,8 +48,9 @@ class Pass {
     let fresh = first.messages;
     let source = first.queue;
     for (let turnIndex = 0; ; turnIndex++) {
-      if (turnIndex > 0) await this.#boundary();
+      const joining = turnIndex > 0 ? await this.#boundary() : [];
       this.#kernel.emit({ type: "turn_start" });
+      for (const message of joining) await this.#add(message);
       for (const message of fresh) await this.#deliver(message);
       fresh = [];
       if (!this.#signal.aborted) await this.#deliverQueued(source);
@@ -84,6 +85,11 @@ class Pass {
     this.messages.push(await this.#kernel.announce(message, this.#signal));
   }
 
+  async #add(message: AgentMessage): Promise<void> {
+    await this.#kernel.add(message);
+    this.messages.push(message);
+  }
+
   /** A message leaves the queue at the moment it is delivered. */
   async #deliverQueued(kind: Behaviour): Promise<void> {
     for (let due = this.#kernel.queue.due(kind); due > 0; due--) {
@@ -92,10 +98,12 @@ class Pass {
     }
   }
 
-  async #boundary(): Promise<void> {
-    if (this.#signal.aborted || !isTapped(this.#kernel.hooks.boundary)) return;
+  async #boundary(): Promise<readonly AgentMessage[]> {
+    const joining: AgentMessage[] = [];
+    if (this.#signal.aborted || !isTapped(this.#kernel.hooks.boundary)) return joining;
     const flushed = this.#kernel.bus.flush();
     if (flushed) await patiently(flushed, this.#signal);
-    await patiently(this.#kernel.hooks.boundary.promise({ at: "turn", signal: this.#signal, status: "completed" }), this.#signal);
+    await patiently(this.#kernel.hooks.boundary.promise({ at: "turn", signal: this.#signal, status: "completed", joining }), this.#signal);
+    return joining;
   }
 }

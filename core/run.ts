@@ -115,7 +115,7 @@ export class Run {
   }
 
   async #boundary(at: "start" | "settle", status: RunOutcome["status"], signal: AbortSignal): Promise<"continue" | undefined> {
-    const answer = await patiently(this.#kernel.hooks.boundary.promise({ at, signal, status }), signal);
+    const answer = await patiently(this.#kernel.hooks.boundary.promise({ at, signal, status, joining: [] }), signal);
     return answer === "continue" ? answer : undefined;
   }
 }

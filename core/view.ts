@@ -73,11 +73,8 @@ const members: Members = {
       acceptRun(kernel, run),
   append:
     ({ kernel }) =>
-    async (message) => {
-      kernel.emit({ type: "message_start", message });
-      await kernel.service("transcript").append(message);
-      kernel.emit({ type: "message_end", message });
-    },
+    (message) =>
+      kernel.add(message),
   systemPrompt:
     ({ kernel }) =>
     (run) =>

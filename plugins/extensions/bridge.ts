@@ -77,16 +77,19 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
 
   runtime.onReload = async () => void (await reloader.reload());
   runtime.onShutdown = () => shutDown(host);
-  kernel.hooks.boundary.tap({ name: "extensions", stage: Stage.open }, ({ at }) =>
-    at === "turn" ? (reloader.betweenTurns() as Promise<undefined>) : undefined,
-  );
+  kernel.hooks.boundary.tap({ name: "extensions", stage: Stage.open }, ({ at, joining }) => {
+    if (at !== "turn") return undefined;
+    joining.push(...runtime.afterTurn.splice(0));
+    return reloader.betweenTurns() as Promise<undefined>;
+  });
   kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.open }, () => reloader.settled());
   // What waits for the next prompt follows its message directly.
   kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.expand }, (run) => {
     if (run.prompted) run.messages.push(...runtime.nextTurn.splice(0));
   });
   kernel.hooks.event.tap("extensions:after-turn", (event) => {
-    if (event.type === "turn_end" || event.type === "agent_end") for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
+    // Behind the last turn: no other one begins with them.
+    if (event.type === "agent_end") for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
     if (event.type !== "agent_settled") return;
     runtime.runPrompt = undefined;
     // A handler that an abort did not wait for.

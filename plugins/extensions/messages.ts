@@ -31,11 +31,16 @@ export function sendMessage(runtime: Runtime, given: CustomMessageInput, options
   const { run, queue } = runtime.kernel;
   const { deliverAs, triggerTurn } = options;
   if (deliverAs === "nextTurn") runtime.nextTurn.push(message);
-  else if (run.active && triggerTurn === false) runtime.afterTurn.push(message);
+  else if (run.active && triggerTurn === false) waitForTurnEnd(runtime, message);
   else if (run.active) queue.add(laneOf(deliverAs), { message });
   else if (triggerTurn) return perform(runtime, "send_message", sending, () => startRun(runtime, message, deliverAs), true);
   else return perform(runtime, "send_message", sending, () => append(runtime, message), false);
   return Promise.resolve();
+}
+
+function waitForTurnEnd({ silent, afterTurn }: Runtime, message: CustomMessage): void {
+  silent.add(message);
+  afterTurn.push(message);
 }
 
 export function sendUserMessage(

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { answers, command, error, errors, extensionList, notice, notices, startWith, toolResults } from "../extensions/helpers.ts";
-import { runPi, startRpc, tempDir } from "../helpers/pi.ts";
+import { type Frame, runPi, startRpc, tempDir } from "../helpers/pi.ts";
 
 const callsTool = (name: string, args: object = {}) => ({ responses: [{ toolCalls: [{ name, arguments: args }] }, "done"], repeat: true });
 
@@ -683,6 +683,29 @@ describe("messages", () => {
       "/idle",
     ]);
     expect(errors(rpc)).toMatchObject([{ extensionPath: "<runtime>", event: "send_user_message" }]);
+  });
+
+  test("of several custom messages each ends before the next begins, and none stands between two turns", async () => {
+    const note = `const send = (text: string) => pi.sendMessage({ customType: "c", content: text, display: true }, { triggerTurn: false });`;
+    const rpc = startWith(
+      {
+        "m.ts": `export default (pi: any) => { ${note}
+        pi.registerCommand("two", { handler: () => { send("a"); send("b"); } });
+        pi.on("turn_end", ({ turnIndex }: any) => { send("c" + turnIndex); send("d" + turnIndex); });
+      };`,
+      },
+      { script: callsTool("ls") },
+    );
+    const shown = (frames: Frame[]) =>
+      frames.flatMap(({ type, message }) => (/^(turn|agent)_/.test(type) ? [type] : message?.customType ? [`${type} ${message.content}`] : []));
+    const pair = (text: string) => [`message_start ${text}`, `message_end ${text}`];
+    await command(rpc, "/two");
+    expect(shown(rpc.frames)).toEqual([...pair("a"), ...pair("b")]);
+    const run = await rpc.prompt("go");
+    const turn = (...delivered: string[]) => ["turn_start", ...delivered, "turn_end"];
+    expect(shown(run)).toEqual(["agent_start", ...turn(), ...turn(...pair("c0"), ...pair("d0")), "agent_end", ...pair("c1"), ...pair("d1"), "agent_settled"]);
+    const end = run.findIndex(({ type }) => type === "agent_end");
+    expect(run[end]?.messages).toEqual(run.slice(0, end).flatMap(({ type, message }) => (type === "message_end" ? [message] : [])));
   });
 });
 
