@@ -112,10 +112,16 @@ export function buildSessionContext(entries: readonly SessionEntry[], leafId?: s
 
 export function lastModelOf(branch: readonly SessionEntry[]): { provider: string; modelId: string } | undefined {
   for (let index = branch.length - 1; index >= 0; index--) {
-    const entry = branch[index] as SessionEntry;
-    if (entry.type === "model_change") return { provider: entry.provider, modelId: entry.modelId };
-    if (entry.type === "message" && entry.message?.role === "assistant") return { provider: entry.message.provider, modelId: entry.message.model };
+    const named = modelNamedBy(branch[index] as SessionEntry);
+    // A damaged entry may name none.
+    if (named?.provider && named.modelId) return named;
   }
+  return undefined;
+}
+
+function modelNamedBy(entry: SessionEntry): { provider: string; modelId: string } | undefined {
+  if (entry.type === "model_change") return { provider: entry.provider, modelId: entry.modelId };
+  if (entry.type === "message" && entry.message?.role === "assistant") return { provider: entry.message.provider, modelId: entry.message.model };
   return undefined;
 }
 
