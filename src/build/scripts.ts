@@ -116,7 +116,20 @@ async function toCommonJs(
     const target = resolve(dirname(path), specifier);
     return names.has(target) ? `require("${placeOf(target)}")` : whole;
   });
-  return lazily(named.trimEnd(), eager.has(placeOf(path)), eager).replace(moduleUrl, 'require("node:url").pathToFileURL(__filename).href');
+  return lazily(plainly(named.trimEnd()), eager.has(placeOf(path)), eager).replace(moduleUrl, 'require("node:url").pathToFileURL(__filename).href');
+}
+
+/**
+ * Takes away what esbuild puts between modules in case one of them is no ES module: a copy of all its exports. Scripts of ours export
+ * the object that esbuild has made for it, and one of Node's own is its own default.
+ */
+function plainly(code: string): string {
+  const exported = code.replace(/\bmodule\.exports=__toCommonJS\((\w+)\);/, "module.exports=$1;");
+  return [...exported.matchAll(/\bvar (import_\w+)=__toESM\(require\(("node:[\w/]+")\)\);/g)].reduce((text, [declared, name, module]) => {
+    const plain = text.replace(declared, `var ${name}=require(${module});`);
+    const isWhole = new RegExp(`\\b${name}\\b(?!\\.|=require)`).test(plain);
+    return isWhole ? text : plain.replaceAll(new RegExp(`\\b${name}\\.default\\b`, "g"), name as string);
+  }, exported);
 }
 
 /** Makes `var import_x=require("x")` wait until x is used. */
