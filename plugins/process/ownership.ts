@@ -52,6 +52,7 @@ export function createOwnership(find: (error: unknown) => ResourceOwner | undefi
       owner.listeners.clear();
     },
     uninstall() {
+      if (undo.length === 0) return;
       for (const back of undo.reverse()) back();
       undo = [];
       syncBuiltinESMExports();

@@ -35,7 +35,6 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
     ...(writeNow && { writeNow }),
   };
   const undo = [() => input.giveBack(), forgiveStderr(), divertProcess(), divertDescriptor()];
-  syncBuiltinESMExports();
   let hasChildren = false;
   return {
     io,
@@ -43,11 +42,12 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
       if (hasChildren) return;
       hasChildren = true;
       undo.push(divertChildren());
+      // What foreign code imports as an ES module is a copy, also of what was diverted before.
       syncBuiltinESMExports();
     },
     giveBack: () => {
       for (const back of undo.reverse()) back();
-      syncBuiltinESMExports();
+      if (hasChildren) syncBuiltinESMExports();
     },
   };
 }
