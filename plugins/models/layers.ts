@@ -41,7 +41,7 @@ export function buildProvider({ id, source, discovered, custom, extensions }: La
   const view: ProviderView = {
     id,
     displayName: source?.displayName ?? id,
-    models: merged(source?.models ?? [], discovered ?? []),
+    models: [],
     keys: source?.apiKey ? [{ value: source.apiKey, from: "extension" }] : [],
     headers: { ...source?.headers },
     modelHeaders: new Map(),
@@ -49,11 +49,28 @@ export function buildProvider({ id, source, discovered, custom, extensions }: La
     addresses: new Map(),
     ...(source && { source }),
   };
+  const listed = () => merged(source?.models ?? [], discovered ?? []);
+  const shown = (models: readonly Model[]) => models.map((model) => withoutSecrets(view, model));
+  if (!custom && extensions.length === 0) return withModels(view, () => shown(listed()));
+  view.models = listed();
   if (custom) applyCustom(view, custom);
   for (const layer of extensions) applyExtension(view, layer);
   for (const [modelId, override] of Object.entries(custom?.modelOverrides ?? {})) applyOverride(view, modelId, override);
-  view.models = view.models.map((model) => withoutSecrets(view, model));
+  view.models = shown(view.models);
   return view;
+}
+
+/** Most providers are only asked whether there is a credential: their models are made when somebody wants them. */
+function withModels(view: ProviderView, make: () => Model[]): ProviderView {
+  return Object.defineProperty(view, "models", {
+    configurable: true,
+    enumerable: true,
+    get() {
+      const value = make();
+      Object.defineProperty(view, "models", { value, writable: true });
+      return value;
+    },
+  });
 }
 
 function applyCustom(view: ProviderView, custom: CustomProvider): void {
