@@ -19,26 +19,46 @@ export function merge(lower: unknown, upper: unknown): unknown {
 
 /** The value of a dotted key in one layer. Names may hold dots themselves: `{"todo.reminders.max": 3}` and nested objects both count. */
 export function lookup(layer: Tree, key: string): unknown {
-  let found: unknown;
-  for (const [name, value] of Object.entries(layer)) {
-    if (name === key) found = merge(found, value);
-    else if (key.startsWith(`${name}.`) && isTree(value)) found = merge(found, lookup(value, key.slice(name.length + 1)));
+  const names = namesIn(layer, key);
+  // The later one counts, as everywhere in a file.
+  if (names.length > 1) names.sort(byPlace(layer));
+  return names.reduce<unknown>((found, name) => merge(found, name === key ? layer[name] : below(layer[name], key.slice(name.length + 1))), undefined);
+}
+
+/** The beginnings of a dotted key, and the whole of it, that are names in this layer. */
+function namesIn(layer: Tree, key: string): string[] {
+  const names: string[] = [];
+  for (let end = key.indexOf("."); end >= 0; end = key.indexOf(".", end + 1)) {
+    const name = key.slice(0, end);
+    if (Object.hasOwn(layer, name)) names.push(name);
   }
-  return found;
+  if (Object.hasOwn(layer, key)) names.push(key);
+  return names;
+}
+
+function byPlace(layer: Tree): (a: string, b: string) => number {
+  const order = Object.keys(layer);
+  return (a, b) => order.indexOf(a) - order.indexOf(b);
+}
+
+function below(value: unknown, key: string): unknown {
+  return isTree(value) ? lookup(value, key) : undefined;
 }
 
 /** The same over all layers, lowest first. A group that no layer holds as an object is put together from its members' names. */
 export function resolve(layers: readonly Tree[], key: string): unknown {
-  const exact = layers.reduce<unknown>((lower, layer) => merge(lower, lookup(layer, key)), undefined);
+  const found = layers.map((layer) => lookup(layer, key));
+  const exact = found.reduce(merge, undefined);
   if (exact !== undefined && !isTree(exact)) return exact;
-  return layers.reduce<unknown>((lower, layer) => merge(lower, merge(members(layer, key), lookup(layer, key))), undefined);
+  return layers.reduce<unknown>((lower, layer, index) => merge(lower, merge(members(layer, key), found[index])), undefined);
 }
 
 /** `{reminders: {max: 3}}` for "todo" of `{"todo.reminders.max": 3}`. */
 function members(layer: Tree, group: string): unknown {
-  return Object.entries(layer)
-    .filter(([name]) => name.startsWith(`${group}.`))
-    .reduce<unknown>((found, [name, value]) => merge(found, nested(name.slice(group.length + 1), value)), undefined);
+  const beginning = `${group}.`;
+  return Object.keys(layer)
+    .filter((name) => name.startsWith(beginning))
+    .reduce<unknown>((found, name) => merge(found, nested(name.slice(beginning.length), layer[name])), undefined);
 }
 
 /** `{a: {b: value}}` of "a.b". */

@@ -19,7 +19,7 @@ export function expandPath(path: string, base: string, home: string): string {
 
 /** The user's home; `/` for one who has none, as in a container that runs under a number nobody knows. */
 export function homeDirectory(given?: string): string {
-  for (const ask of [() => given, homedir, () => userInfo().homedir]) {
+  for (const ask of [() => given, () => homedir(), () => userInfo().homedir]) {
     try {
       const home = ask();
       if (home && isAbsolute(home)) return home;
