@@ -33,6 +33,7 @@ export class Kernel {
   /** parameter schemas, built at a command's first use */
   readonly #schemas = new WeakMap<Command, ReturnType<Command["params"]>>();
   readonly #scope: Scope;
+  readonly #onThrow = (owner: Scope, error: unknown): void => this.fault({ from: owner.name, during: "hook", error });
   #order = 0;
   #stopping: Promise<void> | undefined;
 
@@ -40,7 +41,7 @@ export class Kernel {
     this.bus = new Bus(this.hooks.event, (error) => this.fault({ from: "kernel", during: "event", error }));
     this.queue = new Queue((event) => this.emit(event));
     this.run = new Run(this);
-    this.#scope = new Scope("kernel", { order: 0, precedence: 0 }, (_, error) => this.fault({ from: "kernel", during: "hook", error }));
+    this.#scope = new Scope("kernel", { order: 0, precedence: 0 }, this.#onThrow);
   }
 
   // ------------------------------------------------------------ plugins
@@ -63,7 +64,7 @@ export class Kernel {
     }
     this.#order++;
     const rank = { order: options.order ?? this.#order, precedence: options.precedence ?? this.#order };
-    const scope = new Scope(plugin.name, rank, (owner, error) => this.fault({ from: owner.name, during: "hook", error }), options.staged);
+    const scope = new Scope(plugin.name, rank, this.#onThrow, options.staged);
     try {
       const undo = await plugin.apply(this.#view(scope));
       if (typeof undo === "function") scope.defer(undo);

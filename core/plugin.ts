@@ -121,10 +121,13 @@ export function definePlugin(plugin: Plugin): Plugin {
 
 /** Flattens nested lists and drops what is switched off. */
 export function flatten(list: PluginList): Plugin[] {
-  return list.flatMap((item) => {
-    if (!item) return [];
-    return Array.isArray(item) ? flatten(item as PluginList) : [item as Plugin];
-  });
+  const plugins: Plugin[] = [];
+  const add = (item: PluginList[number]): void => {
+    if (Array.isArray(item)) (item as PluginList).forEach(add);
+    else if (item) plugins.push(item as Plugin);
+  };
+  list.forEach(add);
+  return plugins;
 }
 
 /** A tool as a plugin; `execute` gets the plugin's kernel as its second argument. */

@@ -15,7 +15,7 @@ export class Scope implements Rank {
   readonly order: number;
   readonly precedence: number;
   readonly #onThrow: (scope: Scope, error: unknown) => void;
-  readonly #touched = new Set<Taps>();
+  #touched: Taps[] = [];
   #undo: Undo[] = [];
   #visible: boolean;
   #closed = false;
@@ -50,7 +50,7 @@ export class Scope implements Rank {
 
   tap(hook: object, fn: (...args: any[]) => unknown, stage: number): () => void {
     const taps = tapsOf(hook);
-    this.#touched.add(taps);
+    if (!this.#touched.includes(taps)) this.#touched.push(taps);
     return this.defer(taps.add(this, fn, stage)) as () => void;
   }
 
@@ -75,7 +75,7 @@ export class Scope implements Rank {
         onError(error);
       }
     }
-    this.#touched.clear();
+    this.#touched = [];
   }
 
   threw(error: unknown): void {

@@ -1,6 +1,6 @@
 /**
  * Who listens to a hook. tapable offers typed hooks and no untap, and a throwing tap aborts the rest; so each hook gets
- * one dispatcher tap over a copy-on-write list that scopes own. Three promises: a dispatch in flight keeps its snapshot,
+ * one dispatcher tap over a list that scopes own and dispatches go through a copy of. Three promises: a dispatch in flight keeps its snapshot,
  * one observer's throw does not stop the others, and only thenables are awaited.
  */
 import { AsyncSeriesBailHook, type AsyncSeriesHook, AsyncSeriesWaterfallHook, HookMap, SyncBailHook, SyncHook, SyncWaterfallHook } from "tapable";
@@ -51,7 +51,8 @@ export function isTapped(hook: object): boolean {
 export const isThenable = (value: unknown): value is PromiseLike<unknown> => typeof (value as PromiseLike<unknown> | undefined)?.then === "function";
 
 export class Taps {
-  #all: readonly Entry[] = [];
+  readonly #all: Entry[] = [];
+  /** what dispatches go through: a copy, so that one in flight keeps its snapshot */
   #live: readonly Entry[] | undefined;
   readonly #combine: Combine;
   readonly #refuses: boolean;
@@ -78,11 +79,12 @@ export class Taps {
     const isBehind = (other: Entry) => other.stage > stage || (other.stage === stage && other.order > entry.order);
     // Nearly always the new one is the last: plugins load in order.
     const last = this.#all.at(-1);
-    const behind = last && isBehind(last) ? this.#all.findIndex(isBehind) : -1;
-    this.#all = behind < 0 ? [...this.#all, entry] : [...this.#all.slice(0, behind), entry, ...this.#all.slice(behind)];
+    if (last && isBehind(last)) this.#all.splice(this.#all.findIndex(isBehind), 0, entry);
+    else this.#all.push(entry);
     this.changed();
     return () => {
-      this.#all = this.#all.filter((other) => other !== entry);
+      const index = this.#all.indexOf(entry);
+      if (index >= 0) this.#all.splice(index, 1);
       this.changed();
     };
   }

@@ -35,17 +35,7 @@ const members: Members = {
   hooks: ({ kernel, scope }) => own(kernel.hooks, scope),
   queue: ({ kernel }) => kernel.queue,
   run: ({ kernel }) => kernel.run,
-  registry: ({ registryOf }) => {
-    const views = new Map<string, Contributions<any>>();
-    return (kind) => {
-      let view = views.get(kind);
-      if (!view) {
-        view = registryOf(kind);
-        views.set(kind, view);
-      }
-      return view;
-    };
-  },
+  registry: ({ registryOf }) => registryOf,
   provide:
     ({ registryOf }) =>
     (name, service) =>
