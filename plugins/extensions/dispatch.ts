@@ -1,4 +1,5 @@
 /** Calls extension handlers: in load order, one at a time, each with a deadline, and none can harm another. */
+import { now } from "../shared/clock.ts";
 import { type Handler, type Instance, StaleError } from "./instance.ts";
 import type { ExtensionContext } from "./types.ts";
 
@@ -63,10 +64,6 @@ export class Dispatcher {
 
   constructor(around: Surroundings) {
     this.#around = around;
-  }
-
-  isHeard(event: string): boolean {
-    return this.#around.instances().some((instance) => instance.state === "active" && instance.handlers.has(event));
   }
 
   /** Resolves when no dispatch is under way; undefined: none is. */
@@ -179,13 +176,13 @@ export function withDeadline<T>(instance: Instance, work: Promise<T>, limitMs: n
       if (!timer) return;
       clearTimeout(timer);
       timer = undefined;
-      remaining -= performance.now() - since;
+      remaining -= now() - since;
     };
     const miss = () =>
       finish(() => reject(new DeadlineError(`The handler of ${what} did not finish within ${seconds(limitMs)}; the agent went on without it.`)));
     const start = () => {
       if (timer || instance.dialogs > 0) return;
-      since = performance.now();
+      since = now();
       timer = setTimeout(miss, Math.max(remaining, 0));
     };
     const forget = instance.onDialogs(() => (instance.dialogs > 0 ? stop() : start()));

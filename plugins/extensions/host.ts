@@ -5,6 +5,7 @@ import { KernelError, messageOf, type Options, type Plugin, type PluginKernel, t
 import type { ResourceOwner } from "../process/contract.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { SessionChange, SessionChanged } from "../session/contract.ts";
+import { now } from "../shared/clock.ts";
 import { createApi } from "./api.ts";
 import { Instance } from "./instance.ts";
 import { defaultOf, type EvaluatedModule, filesInStack, LoadError, located, ModuleReader } from "./load.ts";
@@ -49,7 +50,7 @@ export class ExtensionHost {
     this.cacheDir = settings && join(settings.agentDir(), "cache", "extensions");
     this.#table = new VirtualTable(this.runtime);
     this.#reader = new ModuleReader(this.#table, this.cacheDir, (file) => {
-      this.#lastRead = performance.now();
+      this.#lastRead = now();
       // An extension may import in its own time; what watches its files is ours.
       this.runtime.leave(() => this.onFile(file));
     });
@@ -177,7 +178,7 @@ export class ExtensionHost {
   /** Runs the module's factory. What it registers is not visible until it takes its place. */
   async instantiate(slot: Slot, module: EvaluatedModule, options: { staged: boolean; handedOver?: () => Record<string, unknown> }): Promise<Instance> {
     const instance = new Instance({ path: slot.path, sourceInfo: slot.sourceInfo, module, generation: slot.generation + 1, ...options });
-    const since = performance.now();
+    const since = now();
     try {
       const { scope } = await this.kernel.use(this.#plugin(instance), { ...rankOf(slot), staged: true });
       instance.scope = scope;
@@ -187,7 +188,7 @@ export class ExtensionHost {
       const cause = error instanceof KernelError && error.code === "E_APPLY" ? error.cause : error;
       throw new LoadError(located(cause, module.files), module.files, cause);
     }
-    instance.loadMs = performance.now() - since;
+    instance.loadMs = now() - since;
     return instance;
   }
 
@@ -382,11 +383,11 @@ export class ExtensionHost {
 
 /** `work`, or a failure if it takes longer than factories may; compiling many files counts as life. */
 export async function inTime<T>(work: Promise<T>, complaint: string, lastLife: () => number = () => 0): Promise<T> {
-  const since = performance.now();
+  const since = now();
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      if (performance.now() - Math.max(since, lastLife()) > FACTORY_MS) reject(new Error(`${complaint} after ${FACTORY_MS / 1000} s.`));
+      if (now() - Math.max(since, lastLife()) > FACTORY_MS) reject(new Error(`${complaint} after ${FACTORY_MS / 1000} s.`));
     }, FACTORY_MS / 20);
   });
   return Promise.race([work, tooLate]).finally(() => clearInterval(timer));

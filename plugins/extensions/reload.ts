@@ -1,6 +1,7 @@
 /** Reloading is a transaction: read and run the new version out of sight, swap at a safe point, let the old one finish its work. */
 import { KernelError, messageOf } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
+import { now } from "../shared/clock.ts";
 import type { Extensions } from "./contract.ts";
 import { type ExtensionHost, inTime } from "./host.ts";
 import type { Instance } from "./instance.ts";
@@ -116,10 +117,10 @@ export class Reloader {
 
   async #change(slots: readonly Slot[], gone: readonly Slot[], isByHand: boolean): Promise<Outcome> {
     const failed: Outcome["failed"] = [];
-    const staged: Staged[] = gone.map((slot) => ({ slot, since: performance.now(), data: {} }));
+    const staged: Staged[] = gone.map((slot) => ({ slot, since: now(), data: {} }));
     for (const slot of slots) {
       if (gone.includes(slot)) continue;
-      const since = performance.now();
+      const since = now();
       try {
         staged.push(await this.#stage(slot, since));
       } catch (error) {
@@ -175,7 +176,7 @@ export class Reloader {
       type: "extension_reload",
       extensionPath: slot.path,
       success: error === undefined,
-      durationMs: Math.round(performance.now() - since),
+      durationMs: Math.round(now() - since),
       generation: slot.generation,
       ...(error !== undefined && { error }),
     });

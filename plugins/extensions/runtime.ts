@@ -6,6 +6,7 @@ import { type CustomMessage, isTapped, KernelError, messageOf, type PluginKernel
 import type {} from "../process/contract.ts";
 import type {} from "../rpc/contract.ts";
 import type {} from "../settings/contract.ts";
+import { now } from "../shared/clock.ts";
 import { refuseUnknownOptions } from "../shared/unknown-options.ts";
 import type { SystemPromptOptions } from "../system-prompt/contract.ts";
 import { EventChannels } from "./channels.ts";
@@ -16,6 +17,15 @@ import { type EventName, rows } from "./events.ts";
 import { type Instance, StaleError } from "./instance.ts";
 import { runCommand } from "./slash.ts";
 import type { ExtensionCommandContext, ExtensionContext, FlagOptions, Mode } from "./types.ts";
+
+/** A command of an instance and the name it got among all. */
+interface NamedCommand {
+  instance: Instance;
+  name: string;
+  invoked: string;
+  description: string | undefined;
+  undo?: () => void;
+}
 
 export class Runtime {
   readonly kernel: PluginKernel;
@@ -47,7 +57,8 @@ export class Runtime {
   readonly #contexts = new WeakMap<Instance, ExtensionContext>();
   readonly #commandContexts = new WeakMap<Instance, ExtensionCommandContext>();
   readonly #taps = new Map<string, () => void>();
-  #commandTaps: (() => void)[] = [];
+  /** in the order of the registry */
+  readonly #named: NamedCommand[] = [];
   readonly #conflicts = new Set<string>();
   #openPrompts = 0;
 
@@ -89,11 +100,11 @@ export class Runtime {
 
   /** Taps the kernel's hooks for the events that somebody listens to, and only those. */
   #listen(): void {
+    const heard = new Set(this.#instances.flatMap(({ state, handlers }) => (state === "active" ? [...handlers.keys()] : [])));
     for (const event of Object.keys(rows) as EventName[]) {
       const tapped = this.#taps.get(event);
-      const isHeard = this.dispatcher.isHeard(event);
-      if (isHeard && !tapped) this.#taps.set(event, rows[event](this));
-      if (!isHeard && tapped) {
+      if (heard.has(event) && !tapped) this.#taps.set(event, rows[event](this));
+      if (!heard.has(event) && tapped) {
         tapped();
         this.#taps.delete(event);
       }
@@ -104,13 +115,12 @@ export class Runtime {
 
   /** NAME if one extension has it; NAME:1, NAME:2, … if several do. */
   #nameCommands(): void {
-    for (const undo of this.#commandTaps) undo();
     const owners = new Map<string, Instance[]>();
     for (const instance of this.#instances.filter(({ isLive }) => isLive)) {
       for (const name of instance.commands.keys()) owners.set(name, [...(owners.get(name) ?? []), instance]);
     }
     const taken = new Set([...owners].filter(([, list]) => list.length === 1).map(([name]) => name));
-    const items: SlashCommand[] = [];
+    const all: NamedCommand[] = [];
     for (const [name, list] of owners) {
       let number = 0;
       for (const instance of list) {
@@ -120,14 +130,17 @@ export class Runtime {
           while (taken.has(invoked));
           taken.add(invoked);
         }
-        items.push(this.#slashCommand(instance, name, invoked));
+        all.push({ instance, name, invoked, description: instance.commands.get(name)?.description });
       }
     }
-    this.#commandTaps = items.map((item) => this.kernel.registry("slashCommands").add(item));
+    // Nearly always some come behind those that there are.
+    const firstNew = all.findIndex((command, index) => !isSame(command, this.#named[index]));
+    const kept = firstNew < 0 ? all.length : firstNew;
+    for (const { undo } of this.#named.splice(kept)) undo?.();
+    for (const command of all.slice(kept)) this.#named.push({ ...command, undo: this.kernel.registry("slashCommands").add(this.#slashCommand(command)) });
   }
 
-  #slashCommand(instance: Instance, name: string, invoked: string): SlashCommand {
-    const description = instance.commands.get(name)?.description;
+  #slashCommand({ instance, name, invoked, description }: NamedCommand): SlashCommand {
     const run = (args: string) => runCommand(this, instance, name, invoked, args);
     return { name: invoked, ...(description !== undefined && { description }), sourceInfo: instance.sourceInfo, run };
   }
@@ -216,8 +229,8 @@ export class Runtime {
   #watch(instance: Instance, event: string): ((error?: unknown) => void) | undefined {
     const { called } = this;
     if (!called || !isTapped(called)) return undefined;
-    const since = performance.now();
-    return (error) => called.call({ path: instance.path, event, ms: performance.now() - since, ...(error !== undefined && { error }) });
+    const since = now();
+    return (error) => called.call({ path: instance.path, event, ms: now() - since, ...(error !== undefined && { error }) });
   }
 
   report(instance: Instance, event: string, error: unknown): void {
@@ -278,4 +291,8 @@ export class Runtime {
     }
     refuseUnknownOptions(given.keys(), known.all());
   }
+}
+
+function isSame(a: NamedCommand, b: NamedCommand | undefined): boolean {
+  return a.instance === b?.instance && a.name === b.name && a.invoked === b.invoked && a.description === b.description;
 }

@@ -2,7 +2,7 @@
  * Compiles extension sources, remembering the results: private, atomic, and never able to break a load. A result is kept with its source
  * and counts only for exactly that: comparing costs less than Node's module for checksums.
  */
-import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile as compileTypeScript, type Transform } from "../shared/compiler.ts";
 import { makeDirectory } from "../shared/directories.ts";
@@ -70,7 +70,7 @@ function isPrivate(directory: string): boolean {
 /** The code, if the file is whole and made of the same. */
 function readKnown(file: string, head: string): string | undefined {
   try {
-    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const text = readFileSync(file, "utf8");
     return text.startsWith(head) && text.endsWith(END) ? text.slice(head.length, -END.length) : undefined;
   } catch {
     return undefined;

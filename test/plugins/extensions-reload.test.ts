@@ -154,6 +154,23 @@ describe("the transaction", () => {
     expect(notices(rpc).filter((text) => text === "other starts")).toHaveLength(1);
   });
 
+  test("commands keep the order of their extensions and the names they get among all", async () => {
+    const registers = (...names: string[]) =>
+      `export default (pi: any) => { for (const name of ${JSON.stringify(names)}) pi.registerCommand(name, { description: name + " of ${names.length}", handler: () => {} }); };`;
+    const rpc = startWith({ "a.ts": registers("one", "twice"), "b.ts": registers("two"), "c.ts": registers("twice", "three") });
+    const listed = async () => (await rpc.ask("get_commands")).commands.map(({ name, description }: Record<string, string>) => [name, description].join(": "));
+    expect(await listed()).toEqual(["one: one of 2", "twice:1: twice of 2", "twice:2: twice of 2", "two: two of 1", "three: three of 2"]);
+    let from = rpc.frames.length;
+    rewrite(rpc, "b.ts", registers("new", "two", "three"));
+    await reloaded(rpc, from);
+    const three = ["three:1: three of 3", "three:2: three of 2"];
+    expect(await listed()).toEqual(["one: one of 2", "twice:1: twice of 2", "twice:2: twice of 2", "new: new of 3", "two: two of 3", ...three]);
+    from = rpc.frames.length;
+    rmSync(pathOf(rpc, "a.ts"));
+    await reloaded(rpc, from);
+    expect(await listed()).toEqual(["new: new of 3", "two: two of 3", ...three, "twice: twice of 2"]);
+  });
+
   test("work under way ends on the version that began it, dialogs included", async () => {
     const asking = (version: number) =>
       `export default (pi: any) => pi.registerCommand("ask", { handler: async (_: string, ctx: any) => { const ok = await ctx.ui.confirm("q", "?"); ctx.ui.notify("v${version} " + ok); pi.appendEntry("still", {}); } });`;
