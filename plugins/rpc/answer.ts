@@ -2,16 +2,17 @@
 import { type Call, type Command, type Contributions, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
 import { MAX_RECORD_BYTES } from "../shared/frames/jsonl.ts";
 import type { Dialect, Reply, RpcCall } from "./contract.ts";
-import type { Lanes } from "./lanes.ts";
+import type { Lanes, Waiting } from "./lanes.ts";
 import type { Outbound } from "./outbound.ts";
 import { Repeats } from "./repeats.ts";
-
-const UNREADABLE = "Failed to parse command";
 
 /** Behind everything: no position is this one. */
 const IN_ORDER = -1;
 
 type Failure = Reply & { success: false };
+
+/** A record as it was read: a command to run, or what there is to say instead. */
+type Inbound = { command: Command; call: RpcCall; lane: Lane } | { command?: undefined; refusal: Failure; call: RpcCall | undefined; lane: "ordered" };
 
 export interface ClientSignals {
   /** aborted when nothing more will come from the client */
@@ -27,6 +28,8 @@ export class Answerer {
   readonly #client: ClientSignals;
   readonly #dialect: Dialect;
   readonly #commands: Contributions<Command>;
+  /** what is waited for while the reader is behind */
+  #room: { pressure: Promise<void>; until: Promise<void> } | undefined;
   /** told by the connection when a chunk of input begins and ends */
   readonly repeats = new Repeats();
 
@@ -39,60 +42,47 @@ export class Answerer {
     this.#commands = kernel.registry("commands");
   }
 
-  readonly receive = (text: string): void => {
+  /** A record has come; undefined: one that was too long. */
+  readonly receive = (record: Waiting): void => {
+    const inbound = this.#read(record);
+    const { command, call, lane } = inbound;
+    if (command && lane === "immediate") this.#lanes.immediate(() => this.#run(command, call), command.silent === true);
+    // Nearly always there is nothing to wait for.
+    else if (this.#lanes.isFree && !this.#out.writer.ready()) this.#start(inbound);
+    else this.#lanes.wait(record);
+  };
+
+  /** Its turn has come. Extensions may have brought or taken the command since. */
+  readonly startWaiting = (record: Waiting): void => this.#start(this.#read(record));
+
+  /** What a command has to wait for until its answer finds room. A client that has ended its input sends no more. */
+  readonly room = (): Promise<void> | undefined => {
+    const pressure = this.#out.writer.ready();
+    if (!pressure || this.#client.silent.aborted) return undefined;
+    if (this.#room?.pressure !== pressure) this.#room = { pressure, until: unlessAborted(pressure, this.#client.silent) };
+    return this.#room.until;
+  };
+
+  #read(record: Waiting): Inbound {
+    if (record === undefined) return unreadable(`record exceeds ${MAX_RECORD_BYTES} bytes`);
     let frame: unknown;
     try {
-      frame = JSON.parse(text);
+      frame = JSON.parse(record);
     } catch (error) {
-      this.#refuse({ success: false, kind: "parse", error: `${UNREADABLE}: ${messageOf(error)}` });
-      return;
+      return unreadable(messageOf(error));
     }
     if (!isCommandFrame(frame)) {
-      const error = `${UNREADABLE}: expected an object with a string "type"`;
-      this.#refuse({ success: false, kind: "parse", error }, isRecord(frame) ? { ...this.#dialect.call(frame), command: "parse" } : undefined);
-      return;
+      return unreadable('expected an object with a string "type"', isRecord(frame) ? { ...this.#dialect.call(frame), command: "parse" } : undefined);
     }
-    this.#start(this.#dialect.call(frame));
-  };
-
-  readonly tooLong = (): void => {
-    this.#refuse({ success: false, kind: "parse", error: `${UNREADABLE}: record exceeds ${MAX_RECORD_BYTES} bytes` });
-  };
-
-  #start(call: RpcCall): void {
+    const call = this.#dialect.call(frame);
     const command = this.#find(call.command);
-    const lane = command ? laneOf(command, call) : "ordered";
-    if (!command) this.#wait(call);
-    else if (lane === "immediate") this.#lanes.immediate(() => this.#run(command, call), command.silent === true);
-    // Nearly always there is nothing to wait for.
-    else if (this.#lanes.isFree && !this.#out.writer.ready()) this.#lanes.started(this.#run(command, call), lane);
-    else this.#wait(call);
+    if (command) return { command, call, lane: laneOf(command, call) };
+    return { refusal: { success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call, lane: "ordered" };
   }
 
-  #wait(call: RpcCall): void {
-    this.#lanes.inOrder(
-      () => this.#laneNow(call),
-      () => this.#inRoom(() => this.#runInTurn(call)),
-    );
-  }
-
-  /** Extensions may have brought or taken the command since the record came. */
-  #runInTurn(call: RpcCall): Promise<void> | undefined {
-    const command = this.#find(call.command);
-    return command
-      ? this.#run(command, call)
-      : this.#reply({ success: false, kind: "unknown", error: `Unknown command: ${call.command}` }, call, this.#kernel.position());
-  }
-
-  /** A client that sends and does not read must not make us pile up answers. One that has ended its input can do so no more. */
-  #inRoom(work: () => Promise<void> | undefined): Promise<void> | undefined {
-    const pressure = this.#out.writer.ready();
-    return pressure ? Promise.race([pressure, aborted(this.#client.silent)]).then(work) : work();
-  }
-
-  #laneNow(call: RpcCall): Lane {
-    const command = this.#find(call.command);
-    return command ? laneOf(command, call) : "ordered";
+  #start(inbound: Inbound): void {
+    const running = inbound.command ? this.#run(inbound.command, inbound.call) : this.#reply(inbound.refusal, inbound.call, this.#kernel.position());
+    this.#lanes.started(running, inbound.lane);
   }
 
   #find(name: string): Command | undefined {
@@ -129,13 +119,6 @@ export class Answerer {
     } catch (error) {
       return command.silent ? undefined : this.#reply(failure(error), call, since);
     }
-  }
-
-  #refuse(reply: Failure, call?: RpcCall): void {
-    this.#lanes.inOrder(
-      () => "ordered",
-      () => this.#inRoom(() => this.#reply(reply, call, this.#kernel.position())),
-    );
   }
 
   /** Puts the reply behind the events that the command caused, then does what may only follow it. */
@@ -176,6 +159,10 @@ export class Answerer {
   }
 }
 
+function unreadable(why: string, call?: RpcCall): Inbound {
+  return { refusal: { success: false, kind: "parse", error: `Failed to parse command: ${why}` }, call, lane: "ordered" };
+}
+
 function success(command: Command, data: unknown): Reply {
   return command.result ? { success: true, data: data ?? null } : { success: true };
 }
@@ -208,7 +195,14 @@ function isCommandFrame(frame: unknown): frame is Record<string, unknown> {
   return isRecord(frame) && typeof frame.type === "string";
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+/** `work`, or until the signal is aborted. */
+function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    signal.addEventListener("abort", done);
+    void work.then(done);
+  });
 }

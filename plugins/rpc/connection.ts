@@ -54,9 +54,13 @@ export class Connection {
       showsTitles: titles === "1" || (titles !== "0" && !dialect.hidesTitles),
       onAsk: () => this.#answerEarly(),
     });
-    this.#lanes = new Lanes(opening);
+    this.#lanes = new Lanes(opening, {
+      start: (record) => this.#answerer.startWaiting(record),
+      room: () => this.#answerer.room(),
+      together: (work) => this.#together(work),
+    });
     this.#answerer = new Answerer(kernel, this.out, this.#lanes, { silent: this.#silent.signal, gone: this.#gone.signal });
-    this.#splitter = new RecordSplitter({ onRecord: this.#answerer.receive, onTooLong: this.#answerer.tooLong });
+    this.#splitter = new RecordSplitter({ onRecord: this.#answerer.receive, onTooLong: () => this.#answerer.receive(undefined) });
   }
 
   /** Takes part in the kernel: what it says goes out, what waits in the pipe holds it back. */
@@ -96,18 +100,21 @@ export class Connection {
     this.#input.on("close", this.#onEnd);
   }
 
-  readonly #take = (bytes: Buffer): void => {
+  readonly #take = (bytes: Buffer): void => this.#together(() => this.#splitter.push(bytes));
+
+  /** What is answered in one go leaves in one go. */
+  #together(work: () => void): void {
     const { writer } = this.out;
     const { repeats } = this.#answerer;
     writer.hold();
     repeats.begin();
     try {
-      this.#splitter.push(bytes);
+      work();
     } finally {
       repeats.end();
       writer.release();
     }
-  };
+  }
 
   readonly #onData = (chunk: Buffer | string): void => this.#take(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
 

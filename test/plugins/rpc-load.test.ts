@@ -161,3 +161,49 @@ test("over plain pipes, commands that come together are all answered, whole and 
   expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, n) => n));
   expect(answers.every(({ success, data }) => success && data.sessionId === answers[0].data.sessionId)).toBe(true);
 });
+
+test("commands that nobody reads the answers of wait as they came, and an abort among them is heard", { timeout: 120_000 }, async () => {
+  const count = Math.round(500_000 * scale);
+  const { cwd, env, args } = preparePlaces({ script: { responses: [{ steps: [{ text: "begun" }, { hang: true }] }] } });
+  const child = spawn(process.execPath, [programPath, "--mode", "rpc", ...args], { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let complaints = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaints += text;
+  });
+  const send = (records: object[]) => new Promise((sent) => child.stdin.write(records.map((record) => `${JSON.stringify(record)}\n`).join(""), sent));
+  await send([{ id: "p", type: "prompt", message: "go" }]);
+  await once(child.stdout, "readable");
+  const before = memoryOf(child.pid as number);
+  const asked = Array.from({ length: count }, (_, n) => ({ id: n, type: n % 7 === 6 ? "frobnicate" : "get_state" }));
+  await send(asked);
+  await send([
+    { id: "stop", type: "abort" },
+    { id: "last", type: "get_state" },
+  ]);
+  const sent = memoryOf(child.pid as number);
+  // 8 MiB wait at the pipe, and each command is some thirty bytes.
+  expect(sent - before).toBeLessThan(30 + count / 5000);
+
+  const order: unknown[] = [];
+  await new Promise<void>((resolve) => {
+    const splitter = new RecordSplitter({
+      onRecord(line) {
+        const { type, id, success, data, error } = JSON.parse(line) as Frame;
+        if (type !== "response" || id === "p") return;
+        order.push(id);
+        if (typeof id === "number" && success === (id % 7 === 6)) throw new Error(`${id}: ${error}`);
+        if (id === 0 || id === "last") expect(data.isStreaming).toBe(id === 0);
+        if (id === "last") resolve();
+      },
+      onTooLong: () => {},
+    });
+    child.stdout.on("data", (bytes: Buffer) => splitter.push(bytes));
+  });
+  expect(order.filter((id) => typeof id === "number")).toEqual(asked.map(({ id }) => id));
+  expect(order.indexOf("stop")).toBeLessThan(order.indexOf("last"));
+  expect(order.at(-1)).toBe("last");
+  child.stdin.end();
+  await once(child, "exit");
+  expect(complaints).toBe("");
+});
