@@ -262,7 +262,7 @@ export class ExtensionHost {
     this.kernel.tryService("ui")?.cancelDialogs(instance);
     // Children of pi.exec run on: their promises are still awaited somewhere.
     for (const child of instance.execs) instance.children.delete(child);
-    this.kernel.tryService("process")?.releaseOwner(instance);
+    this.runtime.release(instance);
     instance.retired();
     for (const undo of instance.discovered.splice(0)) undo();
   }
@@ -378,6 +378,8 @@ export class ExtensionHost {
     this.refresh();
     for (const child of this.runtime.execs) child.kill("SIGTERM");
     await Promise.all(instances.map((instance) => this.retire(instance)));
+    // Nobody waits for a command any more.
+    for (const instance of instances) this.kernel.tryService("process")?.releaseOwner(instance);
   }
 }
 

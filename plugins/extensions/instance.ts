@@ -140,6 +140,11 @@ export class Instance implements ResourceOwner {
     return this.#work > this.#commands;
   }
 
+  /** Whether a command is under way: it goes on, also when the instance is gone. */
+  get hasCommands(): boolean {
+    return this.#commands > 0;
+  }
+
   drained(): Promise<void> {
     if (this.#work === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onDrained.push(resolve));

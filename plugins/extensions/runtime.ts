@@ -223,6 +223,11 @@ export class Runtime {
     return host ? host.runAs(undefined, work) : work();
   }
 
+  /** Ends what an extension started. Its commands go on and are answered: what they may be waiting for still comes. */
+  release(instance: Instance): void {
+    this.kernel.tryService("process")?.releaseOwner(instance, { keepsTimeouts: instance.hasCommands });
+  }
+
   // ------------------------------------------------------------ reports
 
   /** Starts the clock of one handler call, if somebody wants to know. */
@@ -256,7 +261,7 @@ export class Runtime {
     instance.isQuarantined = true;
     instance.scope?.withdraw();
     this.kernel.tryService("ui")?.cancelDialogs(instance);
-    this.kernel.tryService("process")?.releaseOwner(instance);
+    this.release(instance);
     this.kernel.emit({ type: "extension_quarantined", extensionPath: instance.path, faults: instance.faults, lastError: instance.lastError ?? "" });
     this.changed();
   }

@@ -19,8 +19,8 @@ export interface ProcessHost {
   runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;
   /** the owner of the code that is running */
   currentOwner(): ResourceOwner | undefined;
-  /** Clears timers, ends children and closes what `owner` left behind. */
-  releaseOwner(owner: ResourceOwner): void;
+  /** Clears timers, ends children and closes what `owner` left behind. `keepsTimeouts`: what fires once still does, for somebody waits for it. */
+  releaseOwner(owner: ResourceOwner, options?: { keepsTimeouts?: boolean }): void;
   /** Called for uncaught errors whose owner is known; answers whether it took the error. */
   onUncaught(handler: (error: unknown, owner: ResourceOwner) => boolean): () => void;
   /** Asked whose code an error comes from where nothing else tells: callbacks may run in anybody's name, such as those of an abort signal. */

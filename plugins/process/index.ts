@@ -70,7 +70,7 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
     guardChildren,
     runAs: (owner, work) => ownership.runAs(owner, work),
     currentOwner: () => ownership.current(),
-    releaseOwner: (owner) => ownership.release(owner),
+    releaseOwner: (owner, options) => ownership.release(owner, options),
     onUncaught(handler) {
       handlers.add(handler);
       return () => handlers.delete(handler);

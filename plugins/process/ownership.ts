@@ -14,9 +14,12 @@ type Storage = AsyncLocalStorage<ResourceOwner | undefined>;
 export interface Ownership {
   runAs<T>(owner: ResourceOwner | undefined, work: () => T): T;
   current(): ResourceOwner | undefined;
-  release(owner: ResourceOwner): void;
+  release(owner: ResourceOwner, options?: { keepsTimeouts?: boolean }): void;
   uninstall(): void;
 }
+
+/** Timers that come again and again. */
+const intervals = new WeakSet<object>();
 
 /** Errors that carry their owner from where they were thrown. */
 const owners = new WeakMap<object, ResourceOwner>();
@@ -43,9 +46,12 @@ export function createOwnership(find: (error: unknown) => ResourceOwner | undefi
       return undo.length === 0 ? work() : storage.run(owner, work);
     },
     current: () => (undo.length === 0 ? undefined : storage.getStore()),
-    release(owner) {
-      for (const timer of owner.timers) timers.clearTimeout(timer as NodeJS.Timeout);
-      owner.timers.clear();
+    release(owner, { keepsTimeouts = false } = {}) {
+      for (const timer of [...owner.timers]) {
+        if (keepsTimeouts && !intervals.has(timer as object)) continue;
+        timers.clearTimeout(timer as NodeJS.Timeout);
+        owner.timers.delete(timer);
+      }
       for (const child of owner.children) child.kill("SIGTERM");
       owner.children.clear();
       for (const listener of owner.listeners) close(listener);
@@ -76,6 +82,7 @@ function ownTimers(storage: Storage): () => void {
         ...rest,
       );
       owner.timers.add(timer);
+      if (repeats) intervals.add(timer);
       return timer;
     };
     // util.promisify(setTimeout) reads a symbol of the original.

@@ -376,6 +376,25 @@ describe("contexts", () => {
     expect(rpc.frames.slice(began).map(({ type }) => type)).toEqual(["agent_settled", "response"]);
   }, 20_000);
 
+  test("a command that waits for a timer goes on when the session is replaced, and is answered", async () => {
+    const rpc = startWith({
+      "slow.ts": `export default (pi: any) => { let ticks = 0; setInterval(() => { ticks++; }, 10); pi.registerCommand("slow", { handler: async (_: string, ctx: any) => {
+        ctx.ui.notify("begun");
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        const before = ticks;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        console.error("ticks " + (ticks - before));
+        ctx.ui.notify("never");
+      } }); };`,
+    });
+    rpc.send({ id: "slow", type: "prompt", message: "/slow" });
+    await notice(rpc, "begun");
+    expect(await rpc.ask("new_session")).toEqual({ cancelled: false });
+    expect(await rpc.find(({ id, type }) => type === "response" && id === "slow")).toMatchObject({ command: "prompt", success: true });
+    expect(errors(rpc)).toMatchObject([{ event: "stale" }]);
+    expect(rpc.stderr).toContain("ticks 0");
+  });
+
   test("commands are answered while a dialog of an event is open, and an abort ends what waits for it", async () => {
     for (const event of ["before_agent_start", "agent_start", "message_update", "agent_end", "agent_settled"]) {
       const rpc = startWith({
