@@ -88,8 +88,9 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
     if (run.prompted) run.messages.push(...runtime.nextTurn.splice(0));
   });
   kernel.hooks.event.tap("extensions:after-turn", (event) => {
-    // Behind the last turn: no other one begins with them.
-    if (event.type === "agent_end") for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
+    // Behind the last turn: no other one begins with them. A run that is repeated has turns to come.
+    const isOver = event.type === "agent_end" ? !event.willRetry : event.type === "auto_retry_end" && !event.success;
+    if (isOver) for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
     if (event.type !== "agent_settled") return;
     runtime.runPrompt = undefined;
     // A handler that an abort did not wait for.

@@ -726,6 +726,19 @@ describe("messages", () => {
     const end = run.findIndex(({ type }) => type === "agent_end");
     expect(run[end]?.messages).toEqual(run.slice(0, end).flatMap(({ type, message }) => (type === "message_end" ? [message] : [])));
   });
+
+  test("no custom message comes between a failed answer and its retry", async () => {
+    const rpc = startWith(
+      {
+        "m.ts": `export default (pi: any) => { pi.on("message_start", ({ message }: any) => { if (message.stopReason === "error") pi.sendMessage({ customType: "c", content: "seen", display: true }, { triggerTurn: false }); }); };`,
+      },
+      { script: { responses: [{ error: "529 overloaded" }, "done"] }, agentFiles: { "settings.json": JSON.stringify({ retry: { baseDelayMs: 1 } }) } },
+    );
+    const run = (await rpc.prompt("go")).map(({ type, message }) => (message?.customType ? `${type} custom` : type));
+    const at = run.indexOf("agent_end");
+    expect(run.slice(at, at + 3)).toEqual(["agent_end", "auto_retry_start", "entry_appended"]);
+    expect(run.slice(run.lastIndexOf("agent_end"))).toEqual(["agent_end", "message_start custom", "message_end custom", "agent_settled"]);
+  });
 });
 
 describe("sessions", () => {
