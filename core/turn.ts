@@ -238,8 +238,9 @@ class Announcer {
     const broken = final.stopReason === "error" || final.stopReason === "aborted";
     const incomplete = this.#closeOpenBlocks(final);
     if (!broken || !this.partial) return this.fail(final);
-    // What clients saw is what stays, less the tool calls that were cut off.
-    return this.fail({ ...final, content: this.partial.content.filter((_, index) => !incomplete.has(index)) });
+    // What clients saw is what stays, less the tool calls that were cut off. A provider that throws says nothing of the message that had begun.
+    const { content, timestamp } = this.partial;
+    return this.fail({ ...final, content: content.filter((_, index) => !incomplete.has(index)), timestamp });
   }
 
   /** Announces `message` as final, whatever came before. */

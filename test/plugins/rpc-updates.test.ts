@@ -48,6 +48,14 @@ test("a client can put each message together from its increments", async () => {
   }
 });
 
+test("a message whose provider throws within it ends as the message that began", async () => {
+  const steps = [{ text: ["so far"], delayMs: 30 }, { toolCall: { name: "bash", json: ["{ no JSON"] } }];
+  const rpc = startRpc({ script: { responses: [{ steps }] } });
+  const frames = await rpc.prompt("go");
+  const [began, ended] = frames.filter(({ type, message }) => /^message_(start|end)$/.test(type) && message.role === "assistant");
+  expect(ended?.message).toMatchObject({ content: [{ type: "text", text: "so far" }], stopReason: "error", timestamp: began?.message.timestamp });
+});
+
 test.each(["pi", "omp", "xcsh", "legacy"])("JSON mode in dialect %s sends what RPC mode sends, less what is for clients only", async (dialect) => {
   const args = ["--rpc-dialect", dialect, "--rpc-updates", "delta"];
   const rpc = startRpc({ args, script });
