@@ -138,14 +138,14 @@ export async function resolveModelOption(market: Market, pattern: string, option
   const inferred = named || slash < 0 ? undefined : market.ids().find((id) => same(id, pattern.slice(0, slash)));
   const provider = named ?? inferred;
   if (!provider) {
-    const found = amongProviders(market, pattern) ?? chosen(parse(pattern, market.models()));
+    const found = exactId(market, pattern) ?? chosen(parse(pattern, market.models()));
     if (found) return found;
     throw notFound(pattern);
   }
   const rest = inferred ? pattern.slice(slash + 1) : pattern;
   await market.discover(provider);
   const view = market.provider(provider);
-  const found = chosen(parse(rest, view?.models ?? [])) ?? fromSource(view, rest) ?? (inferred ? amongProviders(market, pattern) : undefined);
+  const found = chosen(parse(rest, view?.models ?? [])) ?? fromSource(view, rest) ?? (inferred ? exactId(market, pattern) : undefined);
   return found ?? adhoc(view, rest, pattern, options.wantsThinking);
 }
 
@@ -157,6 +157,15 @@ export function requireProvider(market: Pick<Market, "ids">, wanted: string): st
   const provider = market.ids().find((id) => same(id, wanted));
   if (provider) return provider;
   throw new KernelError("E_USAGE", `Unknown provider "${wanted}"; --list-models shows what is there.`);
+}
+
+/** The whole text as an id, else what stands before its level. */
+function exactId(market: Market, text: string): Chosen | undefined {
+  const whole = amongProviders(market, text);
+  if (whole) return whole;
+  const { id, thinkingLevel } = splitLevel(text);
+  const found = thinkingLevel && amongProviders(market, id);
+  return found && { ...found, thinkingLevel };
 }
 
 /** A bare id, exactly; of several providers the only one with a credential. */

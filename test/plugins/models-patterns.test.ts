@@ -132,6 +132,8 @@ describe("--model", () => {
   });
   test("an id of several providers: the only one with a credential, else an error that lists them", async () => {
     await expect(resolve("gpt-5")).rejects.toThrow("openai/gpt-5, azure/gpt-5");
+    expect(await resolve("gpt-5:high", undefined, false, ["azure"])).toEqual({ model: models[8], thinkingLevel: "high" });
+    await expect(resolve("gpt-5:high")).rejects.toThrow("openai/gpt-5, azure/gpt-5");
     await expect(resolve("gpt-5", undefined, false, ["openai", "azure"])).rejects.toThrow("openai/gpt-5, azure/gpt-5");
     expect(await resolve("gpt-5", undefined, false, ["azure"])).toEqual({ model: models[8] });
   });
