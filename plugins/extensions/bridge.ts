@@ -70,6 +70,8 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
     hooks.changed.tap({ name: "extensions", stage: Stage.commands }, () => host.sessionEntered());
     hooks.changed.tap({ name: "extensions", stage: Stage.expand }, (changed) => host.sessionChanged(changed));
   }
+  const trust = kernel.tryService("trust");
+  if (trust) kernel.own(trust.hooks).deciding.tap("extensions", (cwd) => host.sessionMoving(cwd));
   kernel.hooks.stop.tap({ name: "extensions", stage: Stage.open }, async () => {
     reloader.stop();
     await host.stop();

@@ -41,6 +41,8 @@ export class ExtensionHost {
   #cwd: string | undefined;
   #lastRead = 0;
   #hasLeft = false;
+  /** the session being entered is in another directory */
+  #hasMoved = false;
   #hasStarted = false;
 
   constructor(kernel: PluginKernel) {
@@ -66,14 +68,18 @@ export class ExtensionHost {
     await this.sessionChanged({ reason: "startup" });
   }
 
-  /** Loads everything: the user's own first, if they have a say in whether the project is trusted. */
   async start(): Promise<void> {
     this.#cwd = this.runtime.cwd;
-    const trust = this.kernel.tryService("trust");
-    if (trust?.needsTrust(this.#cwd)) await this.#loadNew(await this.discover({ withProject: false }));
-    await trust?.decide(this.#cwd);
-    await this.#loadNew(await this.discover());
+    await this.#loadAll(this.#cwd);
     this.runtime.takeFlags();
+  }
+
+  /** The user's own first, if they have a say in whether the project is trusted. */
+  async #loadAll(cwd: string): Promise<void> {
+    const trust = this.kernel.tryService("trust");
+    if (trust?.isUndecided(cwd)) await this.#loadNew(await this.discover({ withProject: false }));
+    await trust?.decide(cwd);
+    await this.#loadNew(await this.discover());
   }
 
   async discover(options?: { withProject?: boolean }): Promise<ResourceFile[]> {
@@ -106,7 +112,13 @@ export class ExtensionHost {
 
   /** Reads modules concurrently, then runs factories one after the other in load order. */
   async #loadNew(files: readonly ResourceFile[]): Promise<void> {
-    this.slots = arrange(this.slots, files);
+    const before = this.slots;
+    this.slots = arrange(before, files);
+    // A trusted project may leave out what the user's settings name.
+    for (const slot of before.filter((known) => !this.slots.includes(known))) {
+      const left = this.leave(slot);
+      if (left) await this.retire(left);
+    }
     const fresh = this.slots.filter(({ live, error }) => !live && error === undefined);
     const modules = await Promise.all(fresh.map((slot) => this.read(slot).catch((error: unknown) => ({ error }))));
     for (const [index, slot] of fresh.entries()) {
@@ -235,6 +247,16 @@ export class ExtensionHost {
     this.refresh();
   }
 
+  /** Takes a slot away: nothing of what it ran counts from here on. The answer is what ran there, which is to be retired. */
+  leave(slot: Slot): Instance | undefined {
+    const { live } = slot;
+    live?.scope?.withdraw();
+    if (live) live.state = "draining";
+    this.slots = this.slots.filter((other) => other !== slot);
+    this.refresh();
+    return live;
+  }
+
   refresh(): void {
     this.runtime.setInstances(this.slots.flatMap(({ live }) => live ?? []));
   }
@@ -342,19 +364,30 @@ export class ExtensionHost {
   async sessionEntered(): Promise<void> {
     if (!this.#hasLeft) return;
     this.#hasLeft = false;
-    const isElsewhere = this.runtime.cwd !== this.#cwd;
-    this.#cwd = this.runtime.cwd;
-    if (!isElsewhere) {
+    if (this.#move()) {
+      await this.#loadAll(this.runtime.cwd);
+      this.#hasMoved = false;
+      this.onMoved();
+    } else {
       for (const slot of this.slots) if (slot.module && !slot.live) await this.#join(slot, slot.module);
-      return;
     }
+  }
+
+  /** Another directory's trust is decided before its session is entered: the user's own extensions have a say in it. */
+  async sessionMoving(cwd: string): Promise<void> {
+    if (this.#hasLeft && cwd === this.runtime.cwd && this.#move()) await this.#loadNew(await this.discover({ withProject: false }));
+  }
+
+  /** Whether the session is in another directory than the one before; then modules are read anew. */
+  #move(): boolean {
+    if (this.runtime.cwd === this.#cwd) return this.#hasMoved;
+    this.#cwd = this.runtime.cwd;
     for (const slot of this.slots) {
       delete slot.module;
       delete slot.error;
     }
-    await this.kernel.tryService("trust")?.decide(this.#cwd);
-    await this.#loadNew(await this.discover());
-    this.onMoved();
+    this.#hasMoved = true;
+    return true;
   }
 
   async shutDown(only: readonly Instance[], payload: { reason: string; targetSessionFile?: string }, deadlineMs?: number): Promise<void> {

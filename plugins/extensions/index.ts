@@ -77,7 +77,7 @@ async function mayHaveExtensions(kernel: PluginKernel): Promise<boolean> {
   const cwd = kernel.tryService("settings")?.cwd();
   if (trust && cwd !== undefined) {
     // The user's extensions have a say in whether a project is trusted.
-    if (trust.needsTrust(cwd)) return true;
+    if (trust.isUndecided(cwd)) return true;
     await trust.decide(cwd);
   }
   return (await resources.files("extensions")).length > 0;

@@ -192,7 +192,7 @@ export class Reloader {
     // From here to the end of this loop nothing is awaited: no reader sees neither or both.
     for (const { slot, instance } of staged) {
       if (instance) host.takePlace(slot, instance);
-      else this.#leave(slot);
+      else host.leave(slot);
     }
     for (const { slot, instance } of staged) {
       const before = hadTools.get(slot);
@@ -202,14 +202,6 @@ export class Reloader {
     await host.welcome(fresh, "reload");
     for (const { slot, since } of staged) this.#announce(slot, since);
     for (const instance of old) this.#drain(instance, isByHand);
-  }
-
-  #leave(slot: Slot): void {
-    const host = this.#host;
-    slot.live?.scope?.withdraw();
-    if (slot.live) slot.live.state = "draining";
-    host.slots = host.slots.filter((other) => other !== slot);
-    host.refresh();
   }
 
   /** The old version's last word. A factory that already read an older one runs once more, on the same module. */

@@ -54,13 +54,17 @@ export interface Trust {
   readonly version: number;
   /** Whether the project at the cwd (the current one) is trusted; decided at start and after a change of cwd. */
   isTrusted(cwd?: string): boolean;
-  /** Whether the project has anything that needs trust. */
-  needsTrust(cwd: string): boolean;
+  /** Whether extensions have a say: the project has something that needs trust, and neither the command line nor an earlier answer has decided. */
+  isUndecided(cwd: string): boolean;
   /** Decides for the cwd (flags, handlers, saved decision, setting), once per process. */
   decide(cwd: string): Promise<boolean>;
   remember(cwd: string, trusted: boolean): Promise<void>;
-  /** asked between the command line and the saved decision; first answer wins */
-  readonly hooks: { asked: import("tapable").AsyncSeriesBailHook<[cwd: string], { trusted: boolean; remember?: boolean }> };
+  readonly hooks: {
+    /** before anybody is asked, so that who has a say can be there */
+    deciding: AsyncSeriesHook<[cwd: string]>;
+    /** asked between the command line and the saved decision; first answer wins */
+    asked: import("tapable").AsyncSeriesBailHook<[cwd: string], { trusted: boolean; remember?: boolean }>;
+  };
 }
 
 declare module "../../core/index.ts" {

@@ -1,7 +1,7 @@
 /** Whether the project's own extensions, settings, skills and prompts may take effect: a directory may come from anybody. */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { AsyncSeriesBailHook } from "tapable";
+import { AsyncSeriesBailHook, AsyncSeriesHook } from "tapable";
 import { definePlugin, type PluginKernel, type PluginList, Stage } from "../../core/index.ts";
 import type { Trust } from "../settings/contract.ts";
 import { realPath, rememberedTrust, rememberTrust } from "./decisions.ts";
@@ -29,7 +29,7 @@ const trust = definePlugin({
 export default [trust] satisfies PluginList;
 
 class TrustService implements Trust {
-  readonly hooks = { asked: new AsyncSeriesBailHook<[cwd: string], { trusted: boolean; remember?: boolean }>(["cwd"]) };
+  readonly hooks: Trust["hooks"] = { deciding: new AsyncSeriesHook(["cwd"]), asked: new AsyncSeriesBailHook(["cwd"]) };
   readonly #kernel: PluginKernel;
   readonly #answers = new Map<string, boolean>();
   /** whether a project needs trust, for those who ask before it is decided */
@@ -52,7 +52,11 @@ class TrustService implements Trust {
     return this.#answers.get(cwd) ?? this.#fromCommandLine() ?? this.#beforeDecision(cwd);
   }
 
-  needsTrust(cwd: string): boolean {
+  isUndecided(cwd: string): boolean {
+    return !this.#answers.has(cwd) && this.#fromCommandLine() === undefined && this.#needsTrust(cwd);
+  }
+
+  #needsTrust(cwd: string): boolean {
     const directory = join(cwd, this.#settings.branding.configDir);
     const isPowerful = existsSync(directory) && powerful.some((name) => existsSync(join(directory, name)));
     return isPowerful || this.#hasProjectSkills(cwd);
@@ -85,7 +89,7 @@ class TrustService implements Trust {
   }
 
   async #decide(cwd: string): Promise<boolean> {
-    const answer = this.#fromCommandLine() ?? (!this.needsTrust(cwd) || ((await this.#fromHandlers(cwd)) ?? this.#remembered(cwd) ?? this.#fromSettings()));
+    const answer = this.#fromCommandLine() ?? (!this.#needsTrust(cwd) || ((await this.#fromHandlers(cwd)) ?? this.#remembered(cwd) ?? this.#fromSettings()));
     this.#answer(cwd, answer);
     this.#undecided.delete(cwd);
     return answer;
@@ -99,7 +103,7 @@ class TrustService implements Trust {
   #beforeDecision(cwd: string): boolean {
     let needsTrust = this.#undecided.get(cwd);
     if (needsTrust === undefined) {
-      needsTrust = this.needsTrust(cwd);
+      needsTrust = this.#needsTrust(cwd);
       this.#undecided.set(cwd, needsTrust);
     }
     return !needsTrust;
@@ -113,6 +117,7 @@ class TrustService implements Trust {
 
   async #fromHandlers(cwd: string): Promise<boolean | undefined> {
     try {
+      await this.hooks.deciding.promise(cwd);
       const answer = await this.hooks.asked.promise(cwd);
       if (!answer) return undefined;
       if (answer.remember) await this.remember(cwd, answer.trusted).catch((error) => this.#kernel.fault({ during: "trust", error }));

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Kernel, messageOf, type Options } from "../../core/index.ts";
 import settings from "../../plugins/settings/index.ts";
 import trust from "../../plugins/trust/index.ts";
-import { type PiOptions, preparePlaces, runPi, startRpc, tempDir } from "../helpers/pi.ts";
+import { type PiOptions, preparePlaces, type RpcProcess, runPi, startRpc, tempDir } from "../helpers/pi.ts";
 
 const script = { responses: ["ok"], repeat: true };
 
@@ -53,7 +53,6 @@ test.each([
 ])("%s needs trust", async (file) => {
   const { home, cwd } = project([file]);
   const { trust } = await open(home, cwd);
-  expect(trust.needsTrust(cwd)).toBe(true);
   expect(trust.isTrusted()).toBe(false);
   expect((await open(home, cwd, { approve: true })).trust.isTrusted()).toBe(true);
 });
@@ -223,6 +222,47 @@ test("an extension of the user may decide, and be remembered; one of the project
   expect(readFileSync(log, "utf8")).toBe(`${asked.places.cwd}\n${asked.places.cwd}\n`);
   expect(JSON.parse(readFileSync(join(asked.places.agentDir, "trust.json"), "utf8"))).toEqual({ [asked.places.cwd]: true });
 });
+
+test("it decides also where a session is opened that lies in another project", async () => {
+  const project = preparePlaces({ files: { ".pi/prompts/hello.md": "Hello", ".pi/extensions/own.ts": commandOf("own") } });
+  const file = join(tempDir(), "s.jsonl");
+  const header = { type: "session", version: 3, id: "s1", timestamp: new Date(0).toISOString(), cwd: project.cwd };
+  writeFileSync(file, `${JSON.stringify(header)}\n`);
+  const guard = `export default (pi) => { pi.on("project_trust", () => ({ trusted: "yes" })); pi.registerCommand("guard", { handler: async () => {} }); };`;
+  const rpc = startRpc({ script, agentFiles: { "extensions/guard.ts": guard } });
+  expect(await namesOf(rpc)).toEqual(["guard"]);
+  expect(await rpc.ask("switch_session", { sessionPath: file })).toEqual({ cancelled: false });
+  expect(await namesOf(rpc)).toEqual(["own", "guard", "hello"]);
+  await rpc.ask("new_session");
+  expect(await namesOf(rpc)).toEqual(["own", "guard", "hello"]);
+});
+
+test.each([
+  ["on the command line", ["--approve"], undefined],
+  ["by an extension", [], "guard.ts"],
+])("a project that is trusted %s leaves out extensions of a package that the user's settings name", async (_, args, guard) => {
+  const pack = tempDir();
+  mkdirSync(join(pack, "extensions"));
+  for (const name of ["one", "two"]) writeFileSync(join(pack, "extensions", `${name}.ts`), commandOf(name));
+  const settings = { packages: [{ source: pack, autoload: false, extensions: ["-extensions/two.ts"] }] };
+  const rpc = startRpc({
+    script,
+    args,
+    files: { ".pi/settings.json": JSON.stringify(settings) },
+    agentFiles: {
+      "settings.json": JSON.stringify({ packages: [pack] }),
+      ...(guard && { [`extensions/${guard}`]: `export default (pi) => pi.on("project_trust", () => ({ trusted: "yes" }));` }),
+    },
+  });
+  expect(await namesOf(rpc)).toEqual(["one"]);
+  expect((await rpc.ask("get_extensions")).extensions.map(({ name }: { name: string }) => name)).toEqual([...(guard ? ["guard"] : []), "one"]);
+});
+
+const commandOf = (name: string) => `export default (pi) => pi.registerCommand("${name}", { handler: async () => {} });`;
+
+async function namesOf(rpc: RpcProcess): Promise<string[]> {
+  return (await rpc.ask("get_commands")).commands.map(({ name }: { name: string }) => name);
+}
 
 test.skipIf(process.platform === "win32").each([[[]], [["--approve"]]])(
   "pipes, devices and huge files in a project do not hold the start up %j",
