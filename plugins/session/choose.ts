@@ -28,7 +28,7 @@ export type Choice =
   | { kind: "new"; id?: string; notice?: string }
   /** `mayFork`: if somebody else writes it, a copy will do */
   | { kind: "open"; path: string; cwd?: string; mayFork?: boolean }
-  | { kind: "fork"; path: string };
+  | { kind: "fork"; path: string; id?: string };
 
 /** Reads no more than headers. Throws sentences for the command line. */
 export function chooseSession(options: SessionOptions, places: Places): Choice {
@@ -40,7 +40,10 @@ export function chooseSession(options: SessionOptions, places: Places): Choice {
     throw new SessionFileError(`Invalid --session-id "${id}": use letters, digits, ".", "_" and "-", with a letter or digit at both ends`);
   }
   if (options["no-session"]) return { kind: "memory" };
-  if (fork !== undefined) return { kind: "fork", path: find(fork, places, { anywhere: true }).path };
+  if (fork !== undefined) {
+    if (id !== undefined && withId(id, places)) throw new SessionFileError(`There is a session with the id "${id}" already; --fork begins a new one`);
+    return { kind: "fork", path: find(fork, places, { anywhere: true }).path, ...(id !== undefined && { id }) };
+  }
   if (session !== undefined) {
     const { path, header } = find(session, places, { anywhere: false });
     return { kind: "open", path, cwd: header?.cwd };
@@ -62,9 +65,13 @@ export function isSessionId(id: string): boolean {
 }
 
 function byId(id: string, places: Places): Choice {
-  const found = findById([sessionDir(places)], id, { exact: true });
+  const found = withId(id, places);
   if (found) return { kind: "open", path: found.path };
   return { kind: "new", id, notice: `No session has the id "${id}" here; a new one begins with it.` };
+}
+
+function withId(id: string, places: Places): FoundSession | undefined {
+  return findById([sessionDir(places)], id, { exact: true });
 }
 
 /** A path, or an id or its beginning: here first, then in other projects. */

@@ -43,14 +43,14 @@ export function openChosen(service: SessionService, choice: Choice): SessionDocu
         if (choice.notice) service.notice(choice.notice);
         return SessionDocument.create({ ...fresh, ...(choice.id !== undefined && { id: choice.id }) });
       case "fork":
-        return copyOf(choice.path, fresh);
+        return copyOf(choice.path, { ...fresh, ...(choice.id !== undefined && { id: choice.id }) });
       case "open":
         return openFile(service, choice, fresh);
     }
   });
 }
 
-type Fresh = { cwd: string; dir: string; onTrouble(error: unknown): void };
+type Fresh = { cwd: string; dir: string; id?: string; onTrouble(error: unknown): void };
 
 function openFile(service: SessionService, { path, mayFork }: Extract<Choice, { kind: "open" }>, fresh: Fresh): SessionDocument {
   try {

@@ -376,6 +376,11 @@ describe("the command line", () => {
     expect(forked).toMatchObject({ messageCount: 2 });
     expect(linesOf(forked.sessionFile)[0]).toMatchObject({ parentSession: sessionFile, cwd: elsewhere.cwd });
     await fork.stop();
+    const called = start({ ...elsewhere, args: ["--fork", sessionId, "--session-id", "my-copy"] });
+    expect(await called.ask("get_state")).toMatchObject({ messageCount: 2, sessionId: "my-copy" });
+    await called.stop();
+    const taken = await runPi({ ...elsewhere, args: ["--mode", "rpc", "--fork", sessionId, "--session-id", "my-copy"] });
+    expect(taken).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining('There is a session with the id "my-copy" already') });
     const fresh = start({ ...elsewhere, home: tempDir(), args: ["--continue"] });
     expect((await fresh.ask("get_state")).messageCount).toBe(0);
   });
