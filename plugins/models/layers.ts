@@ -74,7 +74,8 @@ function withModels(view: ProviderView, make: () => Model[]): ProviderView {
 }
 
 function applyCustom(view: ProviderView, custom: CustomProvider): void {
-  const { models, ...rest } = custom;
+  // An api alone is for models that there are not.
+  const { models, api, ...rest } = custom;
   if (!models?.length && Object.keys(rest).length === 0) throw new Error(`provider "${view.id}" says nothing`);
   applyCommon(view, custom);
   if (custom.apiKey) view.keys.push({ value: custom.apiKey, from: "models.json" });

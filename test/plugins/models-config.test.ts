@@ -102,6 +102,7 @@ describe("models.json", () => {
     [{ models: [{ id: "m", api: "openai-completions" }] }, 'no "baseUrl"'],
     [{}, "says nothing"],
     [{ models: [] }, "says nothing"],
+    [{ api: "openai-completions" }, "says nothing"],
   ])("%j alone is an error", (custom, message) => expect(() => buildProvider({ id: "n", custom, extensions: [] })).toThrow(message));
   test("address, headers and compat apply to the models that are there; header values never stand in a model", () => {
     const custom = { baseUrl: "http://proxy", headers: { "X-Team": "$TEAM" }, compat: { supportsStore: false } };
