@@ -42,11 +42,14 @@ export async function runRemove(kernel: PluginKernel, args: string[], io: Io, sh
   refuseBroken(settings, scope);
   const source = parsePackageSource(isTarball(given) ? await meantTarball(settings, scope, given) : given);
   const identity = source.kind === "local" ? expandPath(source.path, settings.cwd(), settings.home()) : source.identity;
-  const declared = declaredIn(settings, scope).find((item) => identityOf(settings, scope, sourceOf(item)) === identity);
+  const items = declaredIn(settings, scope);
+  // As `list` shows it, else as it is seen from here.
+  const declared = items.find((item) => sourceOf(item) === given) ?? items.find((item) => identityOf(settings, scope, sourceOf(item)) === identity);
   if (declared === undefined) {
     throw new KernelError("E_REFUSED", `${given} is not installed ${scope === "user" ? "for you (add -l for this project's)" : "in this project"}.`);
   }
-  await settings.update(scope, "packages", (value) => ((value ?? []) as Item[]).filter((item) => identityOf(settings, scope, sourceOf(item)) !== identity));
+  const removed = identityOf(settings, scope, sourceOf(declared));
+  await settings.update(scope, "packages", (value) => ((value ?? []) as Item[]).filter((item) => identityOf(settings, scope, sourceOf(item)) !== removed));
   const installed = parsePackageSource(sourceOf(declared));
   if (installed.kind !== "local") await uninstall(installed, scope, shop(io));
   io.stdout.write(`Removed ${given}\n`);
@@ -83,7 +86,9 @@ export async function runUpdate(kernel: PluginKernel, args: string[], io: Io, sh
   const given = words.length > 0 ? onlyWord(words, "update [<source>]") : undefined;
   const wanted = given === undefined ? undefined : parsePackageSource(isTarball(given) ? await meantTarball(settings, "user", given) : given);
   const declared = (["user", "project"] as const).flatMap((scope) => declaredIn(settings, scope).map((item) => ({ scope, source: sourceOf(item) })));
-  const chosen = declared.filter(({ source }) => !wanted || identical(wanted, source));
+  const path = wanted?.kind === "local" ? expandPath(wanted.path, settings.cwd(), settings.home()) : undefined;
+  const isWanted = (scope: Scope, source: string) => !wanted || identical(wanted, source) || identityOf(settings, scope, source) === path;
+  const chosen = declared.filter(({ scope, source }) => isWanted(scope, source));
   if (wanted && chosen.length === 0) throw new KernelError("E_REFUSED", `${words[0]} is not installed.`);
   let failures = 0;
   for (const { scope, source: given } of chosen) {

@@ -100,6 +100,20 @@ test("a local directory is installed, listed, loaded and removed without being c
   expect(await run("uninstall", "pack")).toMatchObject({ status: 1, stderr: "Error: pack is not installed for you (add -l for this project's).\n" });
 });
 
+test("a local package is meant by its path from here and as it is listed", async () => {
+  const home = tempDir();
+  const cwd = write(tempDir(), { "one/prompts/a.md": "A", "two/prompts/b.md": "B" });
+  const run = (...args: string[]) => runPi({ home, cwd, args });
+  await run("install", "./one");
+  await run("install", "./two");
+  const [first, second] = readJson(join(home, ".pi/agent/settings.json")).packages;
+  expect(await run("update", "./one")).toMatchObject({ status: 0, stdout: `${first}: a local directory, nothing to do\n` });
+  expect(await run("update", second)).toMatchObject({ status: 0, stdout: `${second}: a local directory, nothing to do\n` });
+  expect(await run("remove", first)).toMatchObject({ status: 0 });
+  expect(await run("remove", "./two")).toMatchObject({ status: 0 });
+  expect(readJson(join(home, ".pi/agent/settings.json")).packages).toEqual([]);
+});
+
 test("for a project: -l writes its settings, which need trust to count", async () => {
   const home = tempDir();
   const cwd = write(tempDir(), { "pack/prompts/hello.md": "Hello", ".pi/prompts/own.md": "Own" });
