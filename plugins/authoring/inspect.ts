@@ -7,10 +7,12 @@ import type { ExtensionInfo } from "../extensions/contract.ts";
 import type { Ui } from "../rpc/contract.ts";
 import { unknownEvents } from "./events.ts";
 import { unknownImports } from "./imports.ts";
-import type { Owned, Problem, Report } from "./report.ts";
+import type { Owned, Problem, Registered, Report } from "./report.ts";
 import { toolMistakes } from "./schemas.ts";
 
 const MODE = "ext-inspect";
+const none: Owned = { timers: 0, children: 0 };
+const nothing: Registered = { tools: [], commands: [], events: [], providers: [], flags: [] };
 
 /** A line of the inspection. */
 export type Line = { report: Report } | { path: string; leftover: Owned; problems: Problem[] };
@@ -20,7 +22,7 @@ export function prepareInspection(kernel: PluginKernel, file: string): string[] 
   const faults: Fault[] = [];
   kernel.hooks.fault.tap("inspect", (fault) => void faults.push(fault));
   kernel.provide("ui", nobody);
-  kernel.registry("transports").add({ name: MODE, mode: "rpc", serve: (io) => inspect(kernel, faults.splice(0), io) });
+  kernel.registry("transports").add({ name: MODE, mode: "rpc", serve: (io) => inspect(kernel, file, faults.splice(0), io) });
   // After the extensions' own goodbye, before what they forgot is cleared.
   kernel.hooks.stop.tap({ name: "inspect", stage: Stage.listen }, () => {
     const io = kernel.tryService("process")?.io;
@@ -32,9 +34,18 @@ export function prepareInspection(kernel: PluginKernel, file: string): string[] 
   return ["--mode", MODE, "--extension", file, "--model", "offline/demo", ...alone];
 }
 
-async function inspect(kernel: PluginKernel, faults: readonly Fault[], io: Io): Promise<number> {
+async function inspect(kernel: PluginKernel, file: string, faults: readonly Fault[], io: Io): Promise<number> {
   const extensions = kernel.service("extensions");
-  for (const info of extensions.list()) {
+  const listed = extensions.list();
+  // What is wrong with a manifest is told with the first of those it names, or alone if there is none.
+  const ofManifest = faults
+    .filter(({ during }) => during === "resources")
+    .map(({ error }): Problem => ({ level: "error", kind: "load", message: messageOf(error) }));
+  if (listed.length === 0) {
+    const problems: Problem[] = [...ofManifest, { level: "error", kind: "load", message: `There is no extension in ${file}` }];
+    write(io, { report: { path: file, registers: nothing, owns: none, leftover: none, problems } });
+  }
+  for (const [index, info] of listed.entries()) {
     const { path } = info;
     const { tools, commands, events, providers, flags } = info.owns;
     const isLoaded = info.state !== "failed";
@@ -43,13 +54,14 @@ async function inspect(kernel: PluginKernel, faults: readonly Fault[], io: Io): 
       .all()
       .filter(({ sourceInfo }) => sourceInfo?.path === path);
     const problems = [
+      ...(index === 0 ? ofManifest : []),
       ...problemsOf(path, faults),
       ...(isLoaded ? await unknownImports(path, (specifier) => extensions.exportsOf(specifier)) : []),
       ...unknownEvents(events),
       ...own.flatMap(toolMistakes),
     ];
     const registers = { tools, commands, events, providers, flags };
-    write(io, { report: { path, registers, owns: ownedBy(info), leftover: { timers: 0, children: 0 }, problems } });
+    write(io, { report: { path, registers, owns: ownedBy(info), leftover: none, problems } });
   }
   return 0;
 }

@@ -65,6 +65,7 @@ function whatIsMissing(entry: string): string | undefined {
   try {
     const found = statSync(entry, { throwIfNoEntry: false });
     if (!found) return `Extension path does not exist: ${entry}`;
+    if (found.isDirectory()) return `There is no extension in ${entry}`;
     return found.isFile() ? undefined : `Extension path is not a file: ${entry}`;
   } catch (error) {
     return `Cannot read ${entry}: ${messageOf(error)}`;

@@ -21,7 +21,9 @@ export async function runInstall(kernel: PluginKernel, args: string[], io: Io, s
   const meant = isTarball(given) ? await meantTarball(settings, scope, given) : given;
   const source = parsePackageSource(meant);
   const stored = source.kind === "local" ? storedPath(settings, scope, source.path) : meant;
-  if (source.kind !== "local") await install(source, scope, shop(io, flags.has("allow-scripts")), { fresh: true });
+  const workshop = shop(io, flags.has("allow-scripts"));
+  if (source.kind !== "local") await install(source, scope, workshop, { fresh: true });
+  const root = source.kind === "local" ? expandPath(source.path, settings.cwd(), settings.home()) : packageDirectory(source, scope, workshop);
   const identity = identityOf(settings, scope, stored);
   await settings.update(scope, "packages", (value) => {
     const items = (value ?? []) as Item[];
@@ -31,8 +33,16 @@ export async function runInstall(kernel: PluginKernel, args: string[], io: Io, s
     return items.with(index, typeof items[index] === "string" ? stored : { ...(items[index] as PackageEntry), source: stored });
   });
   io.stdout.write(`Installed ${given}\n`);
+  if (await isBare(kernel, root)) io.stderr.write("Nothing in it can be loaded: there are no extensions, skills or prompt templates.\n");
   if (scope === "project") io.stderr.write("It loads where this project is trusted (--approve).\n");
   return 0;
+}
+
+/** Whether a package brings nothing; what is wrong with its manifest is said on the way. */
+async function isBare(kernel: PluginKernel, root: string): Promise<boolean> {
+  const resources = kernel.tryService("resources");
+  const found = resources && (await Promise.all((["extensions", "skills", "prompts"] as const).map((kind) => resources.packaged(kind, root))));
+  return found?.flat().length === 0;
 }
 
 export async function runRemove(kernel: PluginKernel, args: string[], io: Io, shop: (io: Io) => Workshop): Promise<number> {

@@ -20,6 +20,8 @@ export interface FilesOptions {
 export interface Resources {
   /** In load order, without duplicates by real path. */
   files(kind: ResourceKind, options?: FilesOptions): Promise<ResourceFile[]>;
+  /** What a package, or an extension by itself, holds of a kind. */
+  packaged(kind: ResourceKind, path: string): Promise<string[]>;
   /** Files and directories whose change may change the answer; some may not exist yet. Settings, which name some, tell of their own changes. */
   places(kind: ResourceKind): Place[];
   /** Adds files or directories from `resources_discover`, relative to the cwd; they count from the next `reload` on. The answer takes them back, and reloads soon. */

@@ -61,7 +61,7 @@ export class Scanner {
   async #extensionSet(dir: string, passed: ReadonlySet<string>): Promise<string[]> {
     // A manifest may name its own directory.
     const real = realPath(dir);
-    const listed = passed.has(real) ? undefined : readManifest(dir)?.extensions;
+    const listed = passed.has(real) ? undefined : readManifest(dir, this.#complain)?.extensions;
     const files = listed ? await this.listed(dir, "extensions", listed, new Set([...passed, real])) : [];
     if (files.length > 0) return files;
     const index = ["index.ts", "index.js"].map((name) => join(dir, name)).find(isFile);
@@ -110,7 +110,7 @@ export class Scanner {
   async listed(root: string, kind: ResourceKind, list: readonly string[], passed: ReadonlySet<string> = new Set()): Promise<string[]> {
     const found: string[] = [];
     for (const entry of list.filter((item) => !item.startsWith("!"))) {
-      const paths = isGlob(entry) ? await this.#glob(root, entry) : [resolve(root, entry)].filter(statOf);
+      const paths = isGlob(entry) ? await this.#glob(root, entry) : this.#present(root, kind, entry);
       for (const path of paths) {
         const files = await this.path(kind, path, passed);
         found.push(...(isGlob(entry) ? files.filter((file) => fits(kind, file)) : files));
@@ -121,9 +121,16 @@ export class Scanner {
     return [...new Set(found)].filter((file) => !excluded.some((matches) => matches(file)));
   }
 
+  #present(root: string, kind: ResourceKind, entry: string): string[] {
+    const path = resolve(root, entry);
+    if (statOf(path)) return [path];
+    this.#complain(`${join(root, "package.json")}: "pi.${kind}" names ${entry}, which does not exist`);
+    return [];
+  }
+
   /** What a package directory holds of a kind. */
   async packaged(root: string, kind: ResourceKind): Promise<string[]> {
-    const manifest = readManifest(root);
+    const manifest = readManifest(root, this.#complain);
     if (manifest?.[kind]) return kind === "extensions" ? this.#extensionSet(root, new Set()) : this.listed(root, kind, manifest[kind]);
     if (manifest) return [];
     const dir = join(root, kind);

@@ -134,7 +134,7 @@ export class ResourcesService implements Resources {
       const isPackage = isDirectory(path) && holdsResources(path);
       const baseDir = isDirectory(path) ? path : dirname(path);
       const info = { source: "cli", scope: "temporary", origin: isPackage ? "package" : "top-level", baseDir } as const;
-      const files = await this.#filesOf(kind, path);
+      const files = await this.packaged(kind, path);
       // An extension that is not there is the loader's to report.
       const named = files.length === 0 && kind === "extensions" && !isPackage ? [path] : files;
       found.push(...named.map((file) => ({ path: file, sourceInfo: { path: file, ...info } })));
@@ -168,7 +168,7 @@ export class ResourcesService implements Resources {
       if (root === undefined) continue;
       this.#packageRoots.add(root);
       const baseDir = isDirectory(root) ? root : dirname(root);
-      const all = await this.#filesOf(kind, root);
+      const all = await this.packaged(kind, root);
       const files = everything ? all : await filterPackage(all, kind, declared, { dir: baseDir, home: this.#settings.home() });
       const info = { source: declared.entry.source, scope: declared.scope, origin: "package", baseDir } as const;
       found.push(...files.map((path) => ({ path, sourceInfo: { path, ...info } })));
@@ -266,7 +266,7 @@ export class ResourcesService implements Resources {
   // ------------------------------------------------------------ packages
 
   /** A file is an extension; a directory is a package if it looks like one, else an extension. */
-  async #filesOf(kind: ResourceKind, path: string): Promise<string[]> {
+  async packaged(kind: ResourceKind, path: string): Promise<string[]> {
     if (!isDirectory(path)) return kind === "extensions" && isFile(path) ? [path] : [];
     if (holdsResources(path)) return this.#scanner.packaged(path, kind);
     return kind === "extensions" ? this.#scanner.extensions(path) : [];

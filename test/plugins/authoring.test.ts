@@ -87,6 +87,17 @@ describe("ext check", () => {
     const gone = await run(tempDir(), "ext", "check", "gone.ts");
     expect(gone.status).toBe(1);
     expect(gone.stdout).toContain("does not exist");
+    const cwd = tempDir();
+    for (const [name, manifest, problem] of [
+      ["torn", '{ "pi": { "extensions": ["x.ts"', "package.json is ignored: it is not valid JSON"],
+      ["typo", '{ "pi": { "extensions": ["y.ts"] } }', '"pi.extensions" names y.ts, which does not exist'],
+    ] as const) {
+      mkdirSync(join(cwd, name));
+      writeFileSync(join(cwd, name, "package.json"), manifest);
+      const { status, stdout } = await run(cwd, "ext", "check", name);
+      expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringContaining(problem) });
+      expect(stdout).toContain(`There is no extension in ${join(cwd, name)}`);
+    }
   });
 
   it("finds handlers of unknown events and mistakes in schemas", async () => {

@@ -100,6 +100,29 @@ test("a local directory is installed, listed, loaded and removed without being c
   expect(await run("uninstall", "pack")).toMatchObject({ status: 1, stderr: "Error: pack is not installed for you (add -l for this project's).\n" });
 });
 
+test("what is wrong with a package is said when it is installed and when it is loaded", async () => {
+  const home = tempDir();
+  const cwd = write(tempDir(), {
+    "broken/package.json": '{ "pi": { "prompts": ["p"] }',
+    "broken/prompts/hello.md": "Hello",
+    "gone/package.json": JSON.stringify({ pi: { prompts: ["prompt"], skills: "skills" } }),
+    "gone/prompts/hello.md": "Hello",
+    "empty/package.json": JSON.stringify({ name: "empty" }),
+  });
+  const run = (...args: string[]) => runPi({ home, cwd, args });
+  const broken = await run("install", "./broken");
+  expect(broken).toMatchObject({ status: 0, stdout: "Installed ./broken\n" });
+  expect(broken.stderr).toContain(`${join(cwd, "broken/package.json")} is ignored: it is not valid JSON`);
+  const gone = await run("install", "./gone");
+  expect(gone.stderr).toContain(`${join(cwd, "gone/package.json")}: "pi.prompts" names prompt, which does not exist`);
+  expect(gone.stderr).toContain('"pi.skills" must be a list of strings');
+  expect(gone.stderr).toContain("Nothing in it can be loaded");
+  expect((await run("install", "./empty")).stderr).toBe("Nothing in it can be loaded: there are no extensions, skills or prompt templates.\n");
+  const rpc = startRpc({ home, cwd, script });
+  expect(await names(rpc)).toEqual(["hello"]);
+  expect(rpc.stderr.match(/package\.json/g)).toHaveLength(3);
+});
+
 test("a local package is meant by its path from here and as it is listed", async () => {
   const home = tempDir();
   const cwd = write(tempDir(), { "one/prompts/a.md": "A", "two/prompts/b.md": "B" });

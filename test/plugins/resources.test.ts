@@ -91,7 +91,12 @@ test("what a discovered directory may hold", async () => {
     "missing/index.ts",
     "self/index.ts",
   ]);
-  expect(faults).toEqual([]);
+  expect(faults).toEqual([
+    expect.stringContaining("broken/package.json is ignored: it is not valid JSON"),
+    expect.stringContaining('malformed/package.json: "pi.extensions" must be a list of strings'),
+    expect.stringContaining('manifest/package.json: "pi.extensions" names ./missing.ts, which does not exist'),
+    expect.stringContaining('missing/package.json: "pi.extensions" names nowhere.ts, which does not exist'),
+  ]);
 });
 
 test("a directory with a manifest or an index is one set, and nothing else in it is scanned", async () => {
