@@ -113,7 +113,7 @@ export class SessionTree {
     return this.#labels.get(id)?.timestamp;
   }
 
-  /** All entries as a forest, children in the order of their appending; an entry without a known parent is a root. */
+  /** All entries as a forest, children by time; an entry without a known parent is a root. */
   tree(): TreeNode[] {
     const nodes = new Map<SessionEntry, TreeNode>();
     for (const entry of this.#entries) {
@@ -125,6 +125,8 @@ export class SessionTree {
       const parent = entry.parentId === null ? undefined : nodes.get(this.#byId.get(entry.parentId) as SessionEntry);
       (parent && parent !== node ? parent.children : roots).push(node);
     }
+    // Other programs may have written them in another order.
+    for (const { children } of nodes.values()) if (children.length > 1) children.sort(byTime);
     return roots;
   }
 
@@ -167,6 +169,10 @@ export class SessionTree {
     if (entry.type === "context_edit") own.messages = messagesOf(own.entries);
     else if (message) own.messages.push(message);
   }
+}
+
+function byTime(a: TreeNode, b: TreeNode): number {
+  return Date.parse(a.entry.timestamp) - Date.parse(b.entry.timestamp) || 0;
 }
 
 function nameOf(name: string | undefined): string | undefined {

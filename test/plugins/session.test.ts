@@ -286,6 +286,20 @@ describe("the tree", () => {
     expect(await messagesOf(pi)).toEqual([]);
   });
 
+  it("has children by time, however the file orders them", async () => {
+    const cwd = tempDir();
+    const child = (id: string, second: number) => ({
+      type: "custom",
+      id,
+      parentId: "a0000001",
+      timestamp: `2026-01-01T00:00:0${second}.000Z`,
+      customType: "x",
+    });
+    const pi = start({ cwd, args: ["--session", sessionFile(cwd, [child("b0000003", 5), child("b0000001", 3), child("b0000002", 4)])] });
+    const { tree } = await pi.ask("get_tree");
+    expect(tree[0].children.map(({ entry }: Frame) => entry.id)).toEqual(["b0000001", "b0000002", "b0000003"]);
+  });
+
   it("is sent however long the session is", async () => {
     const cwd = tempDir();
     const many = Array.from({ length: 6000 }, (_, index) => ({
