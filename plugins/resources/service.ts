@@ -79,7 +79,7 @@ export class ResourcesService implements Resources {
     if (!this.#isOff(kind)) {
       const scopes: Scope[] = this.#isTrusted() ? ["project", "user"] : ["user"];
       for (const scope of scopes) {
-        const listed = this.#listedPaths(scope, kind).map((path) => (isGlob(path) ? directoryOf(path, this.#base(scope).dir) : path));
+        const listed = this.#listed(scope, kind).map(({ path }) => path);
         found.push(...this.#discoveryDirs(scope, kind).map(({ dir }) => dir), ...listed);
       }
       for (const root of this.#packageRoots) found.push(...packagePlaces(root, kind));
@@ -147,9 +147,8 @@ export class ResourcesService implements Resources {
     const base = this.#base(scope);
     const adjustments = everything ? [] : this.#list(scope, kind).filter(isAdjustment);
     const listed: string[] = [];
-    for (const path of this.#listedPaths(scope, kind)) {
-      if (isGlob(path)) listed.push(...(await this.#scanner.listed(base.dir, kind, [path])));
-      else if (statOf(path)) listed.push(...(await this.#scanner.path(kind, path)));
+    for (const { path, glob } of this.#listed(scope, kind)) {
+      if (statOf(path)) listed.push(...(glob === undefined ? await this.#scanner.path(kind, path) : await this.#scanner.listed(path, kind, [glob])));
       else this.#complain(`${this.#settings.file(scope)}: "${kind}" names ${path}, which does not exist`);
     }
     const label = async (files: string[], source: string, baseDir: string): Promise<ResourceFile[]> =>
@@ -231,13 +230,13 @@ export class ResourcesService implements Resources {
     return (this.#settings[scope]()[kind] ?? []) as string[];
   }
 
-  /** Absolute paths, and globs as they are written. */
-  #listedPaths(scope: Scope, kind: ResourceKind): string[] {
+  /** Absolute paths; a glob with the directory below which all its matches are. */
+  #listed(scope: Scope, kind: ResourceKind): { path: string; glob?: string }[] {
     const { dir, home } = this.#base(scope);
     const plain = this.#list(scope, kind).filter((entry) => !isAdjustment(entry));
     return plain.flatMap((entry) => {
-      if (isBuiltin(entry)) return this.#builtin(entry) ?? [];
-      return [isGlob(entry) ? entry : expandPath(entry, dir, home)];
+      const path = isBuiltin(entry) ? this.#builtin(entry) : expandPath(fixedPart(entry), dir, home);
+      return path === undefined ? [] : [{ path, ...(isGlob(entry) && { glob: entry.slice(fixedPart(entry).length).replace(/^\//, "") }) }];
     });
   }
 
@@ -304,14 +303,15 @@ export class ResourcesService implements Resources {
 /** Where a package may have files of a kind. */
 function packagePlaces(root: string, kind: ResourceKind): string[] {
   const listed = readManifest(root)?.[kind]?.filter((entry) => !isAdjustment(entry));
-  return [join(root, "package.json"), ...(listed?.map((entry) => directoryOf(entry, root)) ?? [join(root, kind)])];
+  return [join(root, "package.json"), ...(listed?.map((entry) => resolve(root, fixedPart(entry))) ?? [join(root, kind)])];
 }
 
 /** What a path names, or the directory below which a glob finds all its matches. */
-function directoryOf(entry: string, base: string): string {
+function fixedPart(entry: string): string {
   const segments = entry.split("/");
   const first = segments.findIndex(isGlob);
-  return resolve(base, segments.slice(0, first < 0 ? undefined : first).join("/"));
+  const fixed = segments.slice(0, first < 0 ? undefined : first).join("/");
+  return fixed === "" && entry.startsWith("/") ? "/" : fixed;
 }
 
 /** Whether `-e DIR` or a local package means a package and not one extension. */

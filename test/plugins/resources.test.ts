@@ -157,6 +157,20 @@ test("the order of places, with provenance; the first of a real path stays", asy
   expect(paths(untrusted.service)).not.toContain(join(root, "work/.pi/extensions"));
 });
 
+test.each([
+  [["~/notes/*.md"], ["home/notes/a.md", "home/notes/b.md"]],
+  [["../../notes/**/?.md"], ["home/notes/a.md", "home/notes/b.md", "home/notes/in/c.md"]],
+  [["own/*.md"], ["home/.pi/agent/own/d.md"]],
+  [["*/d.md"], ["home/.pi/agent/own/d.md"]],
+  [["ROOT/home/notes/i*/*.md"], ["home/notes/in/c.md"]],
+])("a glob in the settings may lead anywhere: %j", async (prompts, expected) => {
+  const notes = ["notes/a.md", "notes/b.md", "notes/in/c.md", ".pi/agent/own/d.md"].map((file) => `home/${file}`);
+  const { root, agent, open } = world(notes);
+  writeFileSync(join(agent, "settings.json"), JSON.stringify({ prompts: prompts.map((glob) => glob.replace("ROOT", root)) }));
+  const { list, faults } = await open();
+  expect({ found: await list("prompts"), faults }).toEqual({ found: expected, faults: [] });
+});
+
 const paths = (service: Resources) => service.places("extensions").map(({ path }) => path);
 
 test("places are those of settings, directories and packages, also what does not exist yet", async () => {
