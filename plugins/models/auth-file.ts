@@ -1,6 +1,7 @@
 /** auth.json: stored credentials, read when asked for, written under a lock and readable by their owner only. */
 import { existsSync, readFileSync } from "node:fs";
 import { messageOf } from "../../core/index.ts";
+import { lineOfMistake } from "../shared/hand-written-json.ts";
 import { type LockPatience, replaceFile, withFileLock } from "../shared/locked-file.ts";
 import type { Credential } from "./contract.ts";
 
@@ -81,16 +82,21 @@ export class CredentialFile {
     this.#flaw = undefined;
     if (failure) this.#refuse(path as string, `cannot be read (${failure})`);
     if (!text?.trim()) return this.#stored;
+    const bare = text.replace(/^\uFEFF/, "");
+    let parsed: unknown;
     try {
-      const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
-      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new Error("expected an object");
-      this.#stored = parsed as Stored;
-      this.#complain(path as string);
+      parsed = JSON.parse(bare);
     } catch (error) {
-      // The parser quotes what it read, and that may be a key.
-      const where = /at position \d+|line \d+ column \d+/.exec(messageOf(error))?.[0];
-      this.#refuse(path as string, `is not valid JSON${where ? ` (${where})` : ""}`);
+      // Only where: the character that the parser names may be one of a key.
+      this.#refuse(path as string, `is not valid JSON (line ${lineOfMistake(error, bare)})`);
+      return this.#stored;
     }
+    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+      this.#refuse(path as string, "does not hold an object");
+      return this.#stored;
+    }
+    this.#stored = parsed as Stored;
+    this.#complain(path as string);
     return this.#stored;
   }
 

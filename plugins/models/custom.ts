@@ -1,6 +1,6 @@
 /** models.json: the user's own providers and models. Read as a whole or not at all; comments are allowed. */
 import { messageOf } from "../../core/index.ts";
-import { withoutQuotes } from "../shared/secrets.ts";
+import { parseJson } from "../shared/hand-written-json.ts";
 import { readTextFile } from "../shared/text-file.ts";
 import { isThinkingLevel } from "../shared/thinking.ts";
 import type { ModelConfig, ProviderConfig } from "./contract.ts";
@@ -53,17 +53,9 @@ export class CustomModels {
 
 /** Checks the text; throws a sentence that names the place. */
 export function parseCustomModels(text: string): ReadonlyMap<string, CustomProvider> {
-  const root = parsed(withoutComments(text));
+  const root = parseJson(withoutComments(text));
   const providers = object(root, "the file").providers;
   return new Map(Object.entries(object(providers, "providers")).map(([id, value]) => [id, provider(value, `providers.${id}`)]));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(withoutQuotes(messageOf(error)));
-  }
 }
 
 /** Comments become blanks, so that positions in the parser's complaints stay right. */

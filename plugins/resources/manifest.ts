@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { messageOf } from "../../core/index.ts";
 import type { Complain } from "../shared/complaints.ts";
+import { parseJson } from "../shared/hand-written-json.ts";
 import { readTextFile } from "../shared/text-file.ts";
 import type { ResourceKind } from "./contract.ts";
 
@@ -27,11 +28,10 @@ export function readManifest(dir: string, complain: Complain = () => {}): Manife
 
 function readJson(path: string, complain: Complain): unknown {
   try {
-    return JSON.parse(readTextFile(path));
+    return parseJson(readTextFile(path));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const why = error instanceof SyntaxError ? `it is not valid JSON (${messageOf(error)})` : messageOf(error);
-    if (code !== "ENOENT" && code !== "ENOTDIR") complain(`${path} is ignored: ${why}`);
+    if (code !== "ENOENT" && code !== "ENOTDIR") complain(`${path} is ignored: ${messageOf(error)}`);
     return undefined;
   }
 }

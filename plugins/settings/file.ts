@@ -1,5 +1,6 @@
 /** One settings file: reading it with patience for old spellings and mistakes, and changing one key of it. */
 import { messageOf } from "../../core/index.ts";
+import { parseJson } from "../shared/hand-written-json.ts";
 import { replaceFile, withFileLock } from "../shared/locked-file.ts";
 import { readTextFile } from "../shared/text-file.ts";
 import { builtinDefaults, shapes } from "./known-keys.ts";
@@ -48,12 +49,7 @@ function parse(path: string): Tree | undefined {
     if ((error as NodeJS.ErrnoException).code === "ENOENT" || (error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
     throw error;
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`it is not valid JSON (${messageOf(error)})`);
-  }
+  const value = parseJson(text);
   if (!isTree(value)) throw new Error("it does not hold a JSON object");
   return value;
 }

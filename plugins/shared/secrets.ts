@@ -14,8 +14,3 @@ export function hideSecrets(text: string, secrets: Iterable<string | undefined>)
   }
   return result;
 }
-
-/** What a parser of JSON says, without the text that it quotes: keys stand in such files. */
-export function withoutQuotes(complaint: string): string {
-  return complaint.replace(/(^|, )(\.\.\.)?".*(?= is not valid JSON$)/s, "").trim();
-}

@@ -2,6 +2,7 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { messageOf } from "../../core/index.ts";
+import { parseJson } from "../shared/hand-written-json.ts";
 import { replaceFile, withFileLock } from "../shared/locked-file.ts";
 
 type Decisions = Record<string, boolean | null>;
@@ -34,9 +35,9 @@ function read(file: string): Decisions {
   }
   let value: unknown;
   try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
+    value = parseJson(text.replace(/^\uFEFF/, ""));
   } catch (error) {
-    throw new Error(`${file} is not valid JSON (${messageOf(error)})`);
+    throw new Error(`${file}: ${messageOf(error)}`);
   }
   if (!areDecisions(value)) throw new Error(`${file} must hold one object of paths with true or false`);
   return value;

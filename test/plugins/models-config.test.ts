@@ -55,7 +55,7 @@ describe("models.json", () => {
   });
   test("a mistake is told without the key beside it", () => {
     for (const text of ['{"providers":{"p":{"apiKey": sk-literal-key}}}', '{"apiKey":"a" sk-literal-key}', "sk-literal-key"]) {
-      expect(() => parseCustomModels(text)).toThrow(/JSON/);
+      expect(() => parseCustomModels(text)).toThrow(/it is not valid JSON \(line \d/);
       expect(() => parseCustomModels(text)).not.toThrow("literal");
     }
   });

@@ -89,6 +89,19 @@ test("a byte order mark is tolerated; a broken file is one warning, counts as em
   expect(readFileSync(userFile(), "utf8")).toBe(`{"shellPath": "/bin/dash",}`);
 });
 
+test.each([
+  [`{\n  "shellPath": "/bin/dash",\n}`, 3],
+  [`{\n  "enabledModels": ["one", "two", "three",],\n  "shellPath": "/bin/dash"\n}`, 2],
+  [`{\n  // for me\n  "shellPath": "/bin/dash"\n}`, 2],
+  [`{\n  "shellPath": '/bin/dash',\n  "more": "${"x".repeat(40)}"\n}`, 2],
+  [`{\n  "shellPath": "/bin/dash"\n  "retry": {}\n}`, 3],
+  [`{\n  "shellPath": "/bin/dash\n}`, 2],
+  [`{\n  "shellPath": "/bin/dash",\n  "retry": {\n`, 3],
+])("a mistake in a settings file is told with its line: %j", async (text, line) => {
+  write(userFile(), text);
+  expect((await open()).faults).toEqual([expect.stringMatching(new RegExp(`is ignored: it is not valid JSON \\(line ${line}\\b.*\\)$`))]);
+});
+
 test("a file that breaks while the program runs goes on counting as it was", async () => {
   write(userFile(), { shellPath: "/bin/dash" });
   const { settings, faults } = await open();
