@@ -16,6 +16,7 @@ export interface Occupation {
 export class Run {
   readonly #kernel: Kernel;
   #controller: AbortController | undefined;
+  #hasBegun = false;
   readonly #occupations = new Set<Occupation>();
   #waiting: (() => void)[] = [];
 
@@ -30,6 +31,11 @@ export class Run {
 
   get idle(): boolean {
     return !this.active && this.#occupations.size === 0;
+  }
+
+  /** Claimed by a prompt that is still looked at, and may come to no run. */
+  get reserved(): boolean {
+    return this.active && !this.#hasBegun;
   }
 
   /** of the active run */
@@ -53,6 +59,7 @@ export class Run {
   async begin(draft: RunDraft): Promise<void> {
     const controller = this.#controller;
     if (!controller) return;
+    this.#hasBegun = true;
     this.#kernel.bus.hurryOn(controller.signal);
     try {
       await this.#passes(draft, controller.signal);
@@ -63,6 +70,7 @@ export class Run {
     } finally {
       // The bus keeps the signal: after an abort not even an observer of agent_settled is waited for.
       this.#controller = undefined;
+      this.#hasBegun = false;
       this.#kernel.emit({ type: "agent_settled" });
       this.#wakeIfIdle();
     }

@@ -80,19 +80,22 @@ function connect(host: ExtensionHost, reloader: Reloader): void {
   runtime.onReload = async () => void (await reloader.reload());
   runtime.onShutdown = () => shutDown(host);
   kernel.hooks.boundary.tap({ name: "extensions", stage: Stage.open }, ({ at, joining }) => {
+    if (at === "start") runtime.decided();
     if (at !== "turn") return undefined;
     joining.push(...runtime.afterTurn.splice(0));
     return reloader.betweenTurns() as Promise<undefined>;
   });
   kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.open }, () => reloader.settled());
-  // What waits for the next prompt follows its message directly.
-  kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.expand }, (run) => {
-    if (run.prompted) run.messages.push(...runtime.nextTurn.splice(0));
+  // What waits for the next prompt follows its message directly; handlers of before_agent_start may have added to it.
+  kernel.hooks.beforeRun.tap({ name: "extensions", stage: Stage.wire }, (run) => {
+    if (run.prompted) run.messages.splice(1, 0, ...runtime.nextTurn.splice(0));
   });
-  kernel.hooks.event.tap("extensions:after-turn", (event) => {
-    // Behind the last turn: no other one begins with them. A run that is repeated has turns to come.
+  // Behind the last turn, and behind the handlers that look at the run's end: no other turn begins with them. A run that is repeated has turns to come.
+  kernel.hooks.event.tap({ name: "extensions:after-turn", stage: Stage.expand }, (event) => {
     const isOver = event.type === "agent_end" ? !event.willRetry : event.type === "auto_retry_end" && !event.success;
     if (isOver) for (const message of runtime.afterTurn.splice(0)) void append(runtime, message);
+  });
+  kernel.hooks.event.tap("extensions:settled", (event) => {
     if (event.type !== "agent_settled") return;
     runtime.runPrompt = undefined;
     // A handler that an abort did not wait for.

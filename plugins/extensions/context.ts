@@ -45,9 +45,9 @@ export function createContext(runtime: Runtime, instance: Instance): ExtensionCo
       return live(() => kernel.tryService("model")?.thinkingLevel() ?? "off");
     },
     get signal() {
-      return live(() => (runtime.isSettling ? undefined : kernel.run.signal));
+      return live(() => (runtime.isSettling || kernel.run.reserved ? undefined : kernel.run.signal));
     },
-    isIdle: () => live(() => kernel.run.idle),
+    isIdle: () => live(() => kernel.run.idle || kernel.run.reserved),
     isProjectTrusted: () => live(() => kernel.tryService("trust")?.isTrusted() ?? true),
     abort: () => live(() => runtime.leave(() => void kernel.run.abort())),
     hasPendingMessages: () => live(() => kernel.queue.length > 0),

@@ -27,10 +27,15 @@ export function customMessage(given: CustomMessageInput): CustomMessage {
 }
 
 export function sendMessage(runtime: Runtime, given: CustomMessageInput, options: SendMessageOptions = {}, sending: Sending = {}): Promise<void> {
-  const message = customMessage(given);
+  return place(runtime, customMessage(given), options, sending);
+}
+
+function place(runtime: Runtime, message: CustomMessage, options: SendMessageOptions, sending: Sending): Promise<void> {
   const { run, queue } = runtime.kernel;
   const { deliverAs, triggerTurn } = options;
   if (deliverAs === "nextTurn") runtime.nextTurn.push(message);
+  else if (run.reserved && triggerTurn) return decided(runtime, () => place(runtime, message, options, sending));
+  else if (run.reserved) return perform(runtime, "send_message", sending, () => append(runtime, message), false);
   else if (run.active && triggerTurn === false) waitForTurnEnd(runtime, message);
   else if (run.active) queue.add(laneOf(deliverAs), { message });
   else if (triggerTurn) return perform(runtime, "send_message", sending, () => startRun(runtime, message, deliverAs), true);
@@ -51,7 +56,8 @@ export function sendUserMessage(
 ): Promise<void> {
   const text = textOf(content, "\n");
   const images = typeof content === "string" ? [] : content.filter((block): block is ImageContent => block.type === "image");
-  const submit = async () => {
+  const submit = async (): Promise<void> => {
+    if (runtime.kernel.run.reserved) return decided(runtime, submit);
     const accepted = await runtime.kernel.prompt({
       text,
       ...(images.length > 0 && { images }),
@@ -78,6 +84,11 @@ async function startRun({ kernel }: Runtime, message: CustomMessage, deliverAs: 
   }
   const accepted = await kernel.startRun({ messages: [message] });
   accepted.begin();
+}
+
+/** A prompt is being looked at: what would compete with it waits until it has come to a run, or to none. */
+function decided(runtime: Runtime, send: () => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => runtime.whenDecided(() => void send().then(resolve, reject)));
 }
 
 const laneOf = (deliverAs: SendMessageOptions["deliverAs"]) => (deliverAs === "followUp" ? "followUp" : "steer");

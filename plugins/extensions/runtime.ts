@@ -41,6 +41,8 @@ export class Runtime {
   readonly silent = new WeakSet<object>();
   /** sends of agent_settled handlers, which wait for the end of that dispatch */
   deferred: (() => void)[] | undefined;
+  /** sends of handlers that look at a prompt: whether it comes to a run is not known yet */
+  readonly #undecided: (() => void)[] = [];
   /** the options of the run's system prompt, as its handlers left them */
   runPrompt: SystemPromptOptions | undefined;
   /** the run is being settled: its signal is no longer shown */
@@ -164,6 +166,18 @@ export class Runtime {
     this.#conflicts.add(key);
     const shown = kind === "flag" ? `--${name}` : name;
     this.kernel.fault({ from: instance.path, during: "conflict", error: `The ${kind} "${shown}" is already registered by ${winner.path}, which is used.` });
+  }
+
+  // ------------------------------------------------------------ prompts that are looked at
+
+  /** Does `work` once the prompt that is looked at has come to a run, or to none. */
+  whenDecided(work: () => void): void {
+    this.#undecided.push(work);
+    void this.kernel.run.whenIdle().then(() => this.decided());
+  }
+
+  decided(): void {
+    if (!this.kernel.run.reserved) for (const work of this.#undecided.splice(0)) work();
   }
 
   // ------------------------------------------------------------ contexts
