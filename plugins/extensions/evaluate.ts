@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { builtinModules, createRequire } from "node:module";
-import { dirname, extname, relative, resolve, sep } from "node:path";
+import { dirname, extname, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { runInThisContext } from "node:vm";
 import type { createJiti, Jiti } from "jiti";
@@ -123,9 +123,10 @@ export class Evaluation {
     return resolver;
   }
 
-  /** Not a file of a package that the extension uses. */
+  /** Not a file of a package that the extension uses; an installed extension is one itself, and lies beside those. */
   #isOwn(file: string): boolean {
-    return !relative(dirname(this.#options.entry), file).split(sep).includes("node_modules");
+    const used = packageOf(file);
+    return used === undefined || used === packageOf(this.#options.entry);
   }
 
   // ------------------------------------------------------------ files
@@ -244,6 +245,11 @@ function bodyOf(file: string, code: string, isAsync: boolean): Body {
     if (!code.includes("import.meta")) throw failure;
     return runInThisContext(wrap(code.replace(/\bimport\.meta\b/g, "importMeta")), { filename: file }) as Body;
   }
+}
+
+/** The directory of the installed package that a file belongs to, if it belongs to one. */
+function packageOf(file: string): string | undefined {
+  return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/s.exec(file)?.[0];
 }
 
 /** What packages of the extension see; a promise is fine for their imports. */
