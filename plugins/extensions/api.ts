@@ -128,7 +128,7 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
     },
     getActiveTools: () => acting("getActiveTools", () => kernel.service("activeTools").names()),
     getAllTools: () => acting("getAllTools", () => listTools(runtime)),
-    setActiveTools: (names) => acting("setActiveTools", () => kernel.service("activeTools").set([...new Set(names)])),
+    setActiveTools: (names) => acting("setActiveTools", () => kernel.service("activeTools").set([...new Set(names)], { forSession: true })),
     getCommands: () => acting("getCommands", () => listCommands(runtime)),
     async setModel(model) {
       return acting("setModel", async () => {

@@ -357,6 +357,7 @@ export class ExtensionHost {
     this.refresh();
     this.runtime.nextTurn.length = 0;
     this.runtime.afterTurn.length = 0;
+    this.kernel.tryService("activeTools")?.sessionEnded();
     await Promise.all(instances.map((instance) => this.retire(instance)));
   }
 

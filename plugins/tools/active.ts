@@ -47,6 +47,8 @@ class ActiveToolsService implements ActiveTools {
   readonly #registered: Contributions<Tool>;
   /** what somebody chose; names stay while their tool is away, e.g. during a reload */
   #chosen: string[] | undefined;
+  /** what was chosen before somebody chose for the session only */
+  #before: { chosen: string[] | undefined } | undefined;
   /** names of tools from outside that were here when it was chosen: any other is new, and active */
   readonly #known = new Set<string>();
   #forRun: string[] | undefined;
@@ -70,7 +72,18 @@ class ActiveToolsService implements ActiveTools {
     return this.offered().map((name) => this.#registered.get(name) as Tool);
   }
 
-  set(names: readonly string[]): void {
+  set(names: readonly string[], { forSession = false } = {}): void {
+    if (!forSession) this.#before = undefined;
+    else this.#before ??= { chosen: this.#chosen };
+    this.#choose(names);
+  }
+
+  sessionEnded(): void {
+    if (this.#before) this.#chosen = this.#before.chosen;
+    this.#before = undefined;
+  }
+
+  #choose(names: readonly string[]): void {
     this.#chosen = [...new Set(names)].filter((name) => this.#registered.has(name));
     for (const { name } of this.#outside()) this.#known.add(name);
   }
@@ -78,7 +91,7 @@ class ActiveToolsService implements ActiveTools {
   activate(name: string): void {
     const names = this.names();
     if (!this.#registered.has(name) || names.includes(name)) return;
-    this.set([...names, name]);
+    this.#choose([...names, name]);
   }
 
   /** A run starts. A list that differs from ours was chosen for it by a handler. */

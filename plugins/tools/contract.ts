@@ -4,8 +4,10 @@ export interface ActiveTools {
   names(): string[];
   /** the same, unless a handler of the current run chose otherwise for it */
   offered(): string[];
-  /** Replaces the list; unknown names are ignored. Effective from the next request. */
-  set(names: readonly string[]): void;
+  /** Replaces the list; unknown names are ignored. Effective from the next request, and for this session only if asked. */
+  set(names: readonly string[], options?: { forSession?: boolean }): void;
+  /** What was chosen for the session counts no more. */
+  sessionEnded(): void;
   /** A name that was not there before becomes active. */
   activate(name: string): void;
 }

@@ -1,6 +1,6 @@
 /** What published extensions rely on beyond the interface as it is written down. */
 import { expect, test } from "vitest";
-import { errors, extensionList, notice, startWith } from "../extensions/helpers.ts";
+import { command, errors, extensionList, notice, startWith } from "../extensions/helpers.ts";
 
 test("what an installed extension depends on lies beside it and is run as Node runs it, not read as its own files", async () => {
   const rpc = startWith(
@@ -25,4 +25,23 @@ test("what an installed extension depends on lies beside it and is run as Node r
   await notice(rpc, "made 1,own 2,function", from);
   expect(await extensionList(rpc)).toMatchObject([{ state: "active" }]);
   expect(errors(rpc)).toEqual([]);
+});
+
+test("tools that an extension chose are its choice for the session, and what the client chose comes back with the next", async () => {
+  const rpc = startWith({
+    "plan.ts": `export default (pi: any) => {
+      pi.registerTool({ name: "mine", label: "Mine", description: "d", parameters: { type: "object", properties: {} }, execute: async () => ({ content: [] }) });
+      pi.registerCommand("plan", { handler: () => pi.setActiveTools(["read"]) });
+      pi.registerCommand("tools", { handler: (_: string, ctx: any) => ctx.ui.notify(pi.getActiveTools().join()) });
+    };`,
+  });
+  const afterNewSession = async () => {
+    await command(rpc, "/plan");
+    expect(await command(rpc, "/tools")).toEqual(["read"]);
+    await rpc.ask("new_session");
+    return command(rpc, "/tools");
+  };
+  expect(await afterNewSession()).toEqual(["read,bash,edit,write,mine"]);
+  await rpc.ask("set_active_tools", { names: ["bash", "mine"] });
+  expect(await afterNewSession()).toEqual(["bash,mine"]);
 });
