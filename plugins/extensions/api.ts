@@ -67,7 +67,12 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
     },
     registerCommand(name, options) {
       registering(() => {
-        if (typeof options?.handler !== "function") throw new TypeError(`The command "${name}" needs a handler.`);
+        if (typeof options?.handler !== "function") {
+          // The rest of the extension may well work without it.
+          const error = typeof name === "string" ? `The command "${name}" needs a handler.` : "A command needs a name, which is a text, and a handler.";
+          runtime.kernel.fault({ from: instance.path, during: "register_command", error });
+          return;
+        }
         instance.commands.set(String(name), options);
         refresh();
       });

@@ -45,3 +45,15 @@ test("tools that an extension chose are its choice for the session, and what the
   await rpc.ask("set_active_tools", { names: ["bash", "mine"] });
   expect(await afterNewSession()).toEqual(["bash,mine"]);
 });
+
+test("a command without a handler is reported, and the rest of the extension works", async () => {
+  const rpc = startWith({
+    "older.ts": `export default (pi: any) => {
+      pi.registerCommand({ name: "object", handler: () => {} });
+      pi.registerCommand("bare", { description: "d" });
+      pi.registerCommand("good", { handler: (_: string, ctx: any) => ctx.ui.notify("here") });
+    };`,
+  });
+  expect(await command(rpc, "/good")).toEqual(["here"]);
+  expect(errors(rpc)).toMatchObject([{ event: "register_command" }, { event: "register_command", error: expect.stringContaining('"bare"') }]);
+});
