@@ -212,6 +212,7 @@ export class ExtensionHost {
         instance.kernel = kernel;
         if (typeof exported === "function") {
           await this.runtime.runAs(instance, () => (exported as ExtensionFactory)(createApi(this.runtime, instance)));
+          await Promise.all(instance.preparing.splice(0));
           return;
         }
         const plugins = pluginsOf(exported);

@@ -3,7 +3,8 @@ import type { ChildProcess } from "node:child_process";
 import type { PluginKernel, Scope, SourceInfo } from "../../core/index.ts";
 import type { ResourceOwner } from "../process/contract.ts";
 import type { EvaluatedModule } from "./load.ts";
-import type { CommandOptions, ExtensionContext, FlagOptions, ProviderConfig, ToolDefinition } from "./types.ts";
+import type { Registration } from "./provider-object.ts";
+import type { CommandOptions, ExtensionContext, FlagOptions, ToolDefinition } from "./types.ts";
 
 export type Handler = (event: any, ctx: ExtensionContext) => unknown;
 
@@ -62,7 +63,9 @@ export class Instance implements ResourceOwner {
   readonly tools = new Map<string, ToolDefinition>();
   readonly commands = new Map<string, CommandOptions>();
   readonly flags = new Map<string, FlagOptions>();
-  readonly providers = new Map<string, ProviderConfig>();
+  readonly providers = new Map<string, Registration>();
+  /** questions of the factory's providers, which end before it counts */
+  readonly preparing: Promise<unknown>[] = [];
   readonly statusKeys = new Set<string>();
   readonly widgetKeys = new Set<string>();
   readonly disposers: ((data: Record<string, unknown>) => void)[] = [];

@@ -1,9 +1,12 @@
 /** Providers of extensions: models laid over the catalogue, and streams in the extension's own words. */
+import type { Provider } from "../../core/index.ts";
 import type { ProviderLayer } from "../models/contract.ts";
 import type { Instance } from "./instance.ts";
+import { refreshSoon } from "./provider-models.ts";
+import { authOf, isProviderObject, literal, type Registration, registrationOf } from "./provider-object.ts";
 import { streamFrom } from "./provider-stream.ts";
 import type { Runtime } from "./runtime.ts";
-import type { ProviderConfig } from "./types.ts";
+import type { ProviderConfig, ProviderObject } from "./types.ts";
 
 /** What takes a provider's registration out of the registries again, by instance and provider. */
 const registered = new WeakMap<Instance, Map<string, (() => void)[]>>();
@@ -13,16 +16,37 @@ const ownStreams = new WeakSet<object>();
 
 /** While the factory runs it is only noted; later it takes effect at once, or throws. */
 export function registerProvider(runtime: Runtime, instance: Instance, name: unknown, config: ProviderConfig | undefined): void {
+  if (isProviderObject(name)) {
+    registerObject(runtime, instance, name);
+    return;
+  }
   if (typeof name !== "string") {
-    const error = new Error("registerProvider takes a name and a configuration; provider objects are not supported.");
+    const error = new Error("registerProvider takes a name and a configuration, or a provider object with an id, getModels and streamSimple.");
     if (instance.state !== "loading") throw error;
     // The rest of the extension may well work without it.
     runtime.kernel.fault({ from: instance.path, during: "register_provider", error });
     return;
   }
-  const merged = { ...instance.providers.get(name), ...withoutUndefined(config ?? {}) };
-  if (instance.state !== "loading") apply(runtime, instance, name, merged);
-  instance.providers.set(name, merged);
+  register(runtime, instance, name, { ...instance.providers.get(name), ...withoutUndefined(config ?? {}) });
+}
+
+function register(runtime: Runtime, instance: Instance, name: string, registration: Registration): void {
+  if (instance.state !== "loading") apply(runtime, instance, name, registration);
+  instance.providers.set(name, registration);
+}
+
+/** It counts at once; whether it has a credential is its own question, which may take a moment. The start waits for the answer. */
+function registerObject(runtime: Runtime, instance: Instance, provider: ProviderObject): void {
+  const registration = registrationOf(runtime, instance, provider);
+  register(runtime, instance, provider.id, registration);
+  const configure = async () => {
+    const auth = await runtime.runAs(instance, () => authOf(runtime, provider));
+    const isCurrent = instance.providers.get(provider.id) === registration && instance.state !== "stale";
+    // A provider that needs no key is configured all the same; its stream gets what it resolves for each request.
+    if (auth && isCurrent) register(runtime, instance, provider.id, { ...registration, apiKey: literal(auth.apiKey ?? "none") });
+  };
+  const configured = configure().catch((error) => runtime.report(instance, "register_provider", error));
+  if (instance.state === "loading") instance.preparing.push(configured);
 }
 
 /** Puts the registrations of the load phase into effect; a bad one is dropped and reported. */
@@ -42,7 +66,7 @@ export function unregisterProvider(instance: Instance, name: string): void {
   takeBack(instance, name);
 }
 
-function apply(runtime: Runtime, instance: Instance, name: string, config: ProviderConfig): void {
+function apply(runtime: Runtime, instance: Instance, name: string, config: Registration): void {
   const { kernel } = instance;
   const undo: (() => void)[] = [];
   try {
@@ -51,50 +75,37 @@ function apply(runtime: Runtime, instance: Instance, name: string, config: Provi
     runtime.kernel.tryService("models")?.checkLayer(layer);
     undo.push(kernel.registry("modelLayers").add(layer));
     if (config.streamSimple) {
-      if (!config.api) throw new Error(`Provider "${name}" has a streamSimple function but names no "api".`);
-      const { api } = config;
+      if (!config.api && !config.apis) throw new Error(`Provider "${name}" has a streamSimple function but names no "api".`);
       const stream = streamFrom(runtime, instance, config.streamSimple);
-      const speakers = kernel.registry("providers");
-      undo.push(speakers.add({ name: `${api}@${name}`, stream }));
-      // An API of its own is everybody's; one that is built in goes on speaking for other providers.
-      const known = runtime.kernel.registry("providers").get(api);
-      if (!known || ownStreams.has(known.stream)) {
-        ownStreams.add(stream);
-        undo.push(speakers.add({ name: api, stream }));
-      }
+      for (const api of config.apis ?? [config.api as string]) undo.push(...speak(runtime, instance, { api, name, stream }));
     }
   } catch (error) {
     for (const back of undo) back();
     throw error;
   }
-  if (config.refreshModels) refreshSoon(runtime, instance, name, config);
+  refreshSoon(runtime, instance, {
+    name,
+    config,
+    isCurrent: () => instance.state === "active" && instance.providers.get(name)?.refreshModels === config.refreshModels,
+    take: (models) => {
+      const apis = config.apis && [...new Set(models.flatMap(({ api }) => api ?? []))];
+      runtime.leave(() => register(runtime, instance, name, { ...instance.providers.get(name), models, ...(apis && { apis }) }));
+    },
+  });
   takeBack(instance, name);
   const known = registered.get(instance) ?? new Map<string, (() => void)[]>();
   registered.set(instance, known.set(name, undo));
 }
 
-/** Registrations whose models have been asked for; one question each. */
-const asked = new WeakSet<object>();
-
-/** Asks the provider for its models; the answer replaces what it registered. */
-function refreshSoon(runtime: Runtime, instance: Instance, name: string, config: ProviderConfig): void {
-  const ask = config.refreshModels;
-  if (!ask || asked.has(ask)) return;
-  asked.add(ask);
-  const isCurrent = () => instance.state === "active" && instance.providers.get(name)?.refreshModels === ask;
-  const publish = (models: ProviderConfig["models"]) => {
-    if (models && isCurrent()) runtime.leave(() => registerProvider(runtime, instance, name, { models }));
-  };
-  const { kernel } = runtime;
-  const context = {
-    credential: kernel.tryService("models")?.credential(name),
-    stored: config.models ?? [],
-    publish,
-    allowNetwork: kernel.options.offline !== true,
-    signal: new AbortController().signal,
-  };
-  const asking = Promise.resolve().then(() => runtime.runAs(instance, () => ask(context)));
-  asking.then(publish).catch((error) => runtime.report(instance, "register_provider", error));
+/** The stream serves the provider's models of this API. */
+function speak(runtime: Runtime, instance: Instance, { api, name, stream }: { api: string; name: string; stream: Provider["stream"] }): (() => void)[] {
+  const speakers = instance.kernel.registry("providers");
+  const undo = [speakers.add({ name: `${api}@${name}`, stream })];
+  // An API of its own is everybody's; one that is built in goes on speaking for other providers.
+  const known = runtime.kernel.registry("providers").get(api);
+  if (known && !ownStreams.has(known.stream)) return undo;
+  ownStreams.add(stream);
+  return [...undo, speakers.add({ name: api, stream })];
 }
 
 function takeBack(instance: Instance, name: string): void {
@@ -102,9 +113,10 @@ function takeBack(instance: Instance, name: string): void {
   registered.get(instance)?.delete(name);
 }
 
-function layerOf(instance: Instance, provider: string, config: ProviderConfig): ProviderLayer {
-  const { name: displayName, baseUrl, apiKey, api, headers, authHeader, models } = config;
-  return withoutUndefined({ name: `${provider}@${instance.path}`, provider, displayName, baseUrl, apiKey, api, headers, authHeader, models }) as ProviderLayer;
+function layerOf(instance: Instance, provider: string, config: Registration): ProviderLayer {
+  const { name: displayName, baseUrl, apiKey, api, headers, authHeader, models, ownAuth } = config;
+  const layer = { name: `${provider}@${instance.path}`, provider, displayName, baseUrl, apiKey, api, headers, authHeader, models, ownAuth };
+  return withoutUndefined(layer) as ProviderLayer;
 }
 
 function oauthOf(runtime: Runtime, instance: Instance, name: string, oauth: NonNullable<ProviderConfig["oauth"]>) {

@@ -201,7 +201,7 @@ export interface ModelRegistry {
   streamSimple(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
   refresh(options?: unknown): Promise<void>;
   getError(): string | undefined;
-  registerProvider(name: string, config: ProviderConfig): void;
+  registerProvider(name: string | ProviderObject, config?: ProviderConfig): void;
   unregisterProvider(name: string): void;
   readonly authStorage: { get(provider: string): unknown; getApiKey(provider: string): Promise<string | undefined> };
 }
@@ -434,6 +434,42 @@ export interface ProviderConfig {
   oauth?: OAuthConfig;
 }
 
+/** What one request is authorized with. */
+export interface RequestAuth {
+  apiKey?: string;
+  headers?: Record<string, string | null>;
+  baseUrl?: string;
+  env?: Record<string, string>;
+}
+
+/** A provider that is more than a configuration, as `createProvider` makes it. */
+export interface ProviderObject {
+  id: string;
+  name?: string;
+  baseUrl?: string;
+  headers?: Record<string, string | null>;
+  auth?: {
+    apiKey?: {
+      name: string;
+      resolve(input: {
+        ctx: { env(name: string): Promise<string | undefined>; fileExists(path: string): Promise<boolean> };
+        credential?: { type: "api_key"; key?: string; env?: Record<string, string> };
+      }): Promise<{ auth: Omit<RequestAuth, "env">; env?: Record<string, string>; source?: string } | undefined>;
+    };
+    oauth?: {
+      name: string;
+      login(callbacks: Record<string, unknown>): Promise<OAuthCredentials>;
+      refresh(credential: OAuthCredentials, signal?: AbortSignal): Promise<OAuthCredentials>;
+      toAuth?(credential: OAuthCredentials): Promise<RequestAuth> | RequestAuth;
+    };
+  };
+  getModels(): readonly Model[];
+  refreshModels?(context: Record<string, unknown>): Promise<void>;
+  filterModels?(models: readonly Model[], credential: unknown): readonly Model[];
+  stream?: StreamSimple;
+  streamSimple?: StreamSimple;
+}
+
 // ---------------------------------------------------------------- events
 
 export type BoundaryDraft =
@@ -637,7 +673,7 @@ export interface ExtensionAPI {
   setModel(model: Model): Promise<boolean>;
   getThinkingLevel(): ThinkingLevel;
   setThinkingLevel(level: ThinkingLevel): void;
-  registerProvider(name: string, config: ProviderConfig): void;
+  registerProvider(name: string | ProviderObject, config?: ProviderConfig): void;
   unregisterProvider(name: string): void;
   readonly events: EventBus;
   readonly hot?: Hot;

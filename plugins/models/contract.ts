@@ -64,6 +64,8 @@ export interface ProviderConfig {
 
 /** What `registerProvider` says: laid over the catalogue and models.json, in the registry's order. `models` replaces the provider's. */
 export interface ProviderLayer extends ProviderConfig {
+  /** It resolves credentials itself, and may have none now. */
+  ownAuth?: boolean;
   /** unique, e.g. "<provider>@<extension>" */
   name: string;
   /** provider id */

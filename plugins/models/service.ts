@@ -109,7 +109,7 @@ export class ModelService implements Models {
     const custom = this.#custom.providers.get(layer.provider);
     const view = buildProvider({ id: layer.provider, source, custom, extensions: [layer] });
     const canAuthenticate = view.keys.length > 0 || source?.keyVariables || source?.keyless || this.#kernel.registry("oauth").has(layer.provider);
-    if (layer.models?.length && !canAuthenticate) {
+    if (layer.models?.length && !canAuthenticate && !layer.ownAuth) {
       throw new KernelError("E_REFUSED", `Provider "${layer.provider}" has no way to authenticate: give it an apiKey or oauth.`);
     }
   }

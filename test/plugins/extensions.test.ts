@@ -1009,7 +1009,7 @@ describe("providers", () => {
   test("a provider may bring its list of models later", async () => {
     const rpc = startWith({
       "p.ts": `const model = (id: string) => ({ id, name: id, reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1, maxTokens: 1 });
-        export default (pi: any) => { pi.registerProvider("late", { baseUrl: "http://x", apiKey: "k", api: "openai-completions", models: [model("one")], refreshModels: async (ctx: any) => [...ctx.stored, model("two")] });
+        export default (pi: any) => { pi.registerProvider("late", { baseUrl: "http://x", apiKey: "k", api: "openai-completions", models: [model("one")], refreshModels: async () => [model("one"), model("two")] });
           pi.registerCommand("list", { handler: (_: string, ctx: any) => ctx.ui.notify(ctx.modelRegistry.getAll().filter((m: any) => m.provider === "late").map((m: any) => m.id).join()) }); };`,
     });
     await expect.poll(() => command(rpc, "/list")).toEqual(["one,two"]);

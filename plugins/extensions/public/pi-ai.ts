@@ -5,8 +5,9 @@ import { uuidv7 } from "../../shared/ids.ts";
 import { isContextOverflow } from "../../shared/overflow.ts";
 import { clampUp, supportedLevels } from "../../shared/thinking.ts";
 import { complete, streamSimple } from "../model-calls.ts";
+import { createProvider, envApiKeyAuth, lazyOAuth } from "../provider-object.ts";
 import type { Runtime } from "../runtime.ts";
-import type { Context, StreamOptions } from "../types.ts";
+import type { Context, ProviderObject, StreamOptions } from "../types.ts";
 import { collapseSystemMessages, getCurrentSystemMessage, getCurrentSystemPrompt, getCurrentTools, readContext } from "./dual-context.ts";
 import { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream } from "./event-stream.ts";
 import { typebox } from "./typebox.ts";
@@ -35,6 +36,10 @@ const olderNames: Record<string, string> = {
 export function createAiModule(runtime: Runtime): object {
   const models = () => runtime.kernel.tryService("models");
   const stream = (model: Model, context: Context, options?: StreamOptions) => streamSimple(runtime, model, context, options);
+  const modelsOf = (provider: string) =>
+    models()
+      ?.all()
+      .filter((model) => model.provider === provider) ?? [];
   const call = (model: Model, context: Context, options?: StreamOptions) => complete(runtime, model, context, options);
   return {
     Type: typebox.Type,
@@ -56,13 +61,16 @@ export function createAiModule(runtime: Runtime): object {
 
     // models
     getModel: (provider: string, id: string) => models()?.find(provider, id),
-    getModels: (provider: string) =>
-      models()
-        ?.all()
-        .filter((model) => model.provider === provider) ?? [],
+    getModels: modelsOf,
     getProviders: () => models()?.providers() ?? [],
     getEnvApiKey: (provider: string) => envApiKey(runtime, provider),
-    createProvider: <T>(provider: T): T => provider,
+    createProvider,
+    envApiKeyAuth,
+    lazyOAuth,
+    getBuiltinModels: modelsOf,
+    getBuiltinProviders: () => models()?.providers() ?? [],
+    getBuiltinModelDataGeneratedAt: () => undefined,
+    builtinProviders: () => (models()?.providers() ?? []).map((id) => builtinProvider(runtime, id)),
     calculateCost: (model: Model, usage: Usage) => {
       usage.cost = calculateCost(model, usage);
       return usage.cost;
@@ -83,6 +91,26 @@ export function createAiModule(runtime: Runtime): object {
     extractDiagnosticError: (error: unknown) => ({ message: error instanceof Error ? error.message : String(error) }),
     getOAuthProvider: () => undefined,
     getOAuthProviders: () => [],
+  };
+}
+
+/** A provider that is here already, as extensions take one to make another of it. */
+function builtinProvider(runtime: Runtime, id: string): ProviderObject {
+  const models = () => runtime.kernel.service("models");
+  const [first] = models()
+    .all()
+    .filter(({ provider }) => provider === id);
+  return {
+    id,
+    name: models().displayName(id),
+    ...(first && { baseUrl: first.baseUrl }),
+    auth: { apiKey: envApiKeyAuth(models().displayName(id), runtime.kernel.registry("modelSources").get(id)?.keyVariables ?? []) },
+    getModels: () =>
+      models()
+        .all()
+        .filter(({ provider }) => provider === id),
+    stream: (model, context, options) => streamSimple(runtime, model, context, options),
+    streamSimple: (model, context, options) => streamSimple(runtime, model, context, options),
   };
 }
 
