@@ -12,7 +12,7 @@ import { defaultOf, type EvaluatedModule, filesInStack, LoadError, located, Modu
 import { VirtualTable } from "./modules.ts";
 import { applyProviders } from "./providers.ts";
 import { Runtime } from "./runtime.ts";
-import { arrange, nameOf, rankOf, type Slot } from "./slots.ts";
+import { arrange, nameOf, rankOf, realPathOf, type Slot } from "./slots.ts";
 import type { ExtensionFactory } from "./types.ts";
 import { clearScreen } from "./ui.ts";
 
@@ -159,6 +159,7 @@ export class ExtensionHost {
     this.kernel.tryService("process")?.guardChildren();
     const inline = this.kernel.options.extensionFactories?.[this.#inline().findIndex(({ path }) => path === slot.path)];
     if (inline) return { exported: await this.#exportedBy(inline), files: new Map() };
+    slot.target = realPathOf(slot.path);
     try {
       const module = await inTime(this.#reader.read(slot.path), "The module has not finished loading", () => this.#lastRead);
       slot.files = module.files;

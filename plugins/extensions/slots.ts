@@ -1,4 +1,5 @@
 /** One slot per extension file: its place in the order, the module as last read, the instance that runs, and what went wrong. */
+import { realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { ExtensionInfo } from "./contract.ts";
@@ -19,6 +20,8 @@ export interface Slot extends ResourceFile {
   error?: string;
   /** own files of the last attempt, with what was read */
   files: ReadonlyMap<string, string | undefined>;
+  /** the real file of the last attempt, where there are links on the way */
+  target?: string;
   loadMs: number;
   /** times of recent hot reloads */
   recent: number[];
@@ -71,4 +74,13 @@ export function describe(slot: Slot): ExtensionInfo {
 export function nameOf(path: string): string {
   const name = basename(path).replace(/\.[cm]?[jt]sx?$/, "");
   return name === "index" ? basename(dirname(path)) : name;
+}
+
+/** undefined for a file that is not there, or has none */
+export function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -6,7 +6,7 @@ import type {} from "../settings/contract.ts";
 import type { Place } from "../watching/contract.ts";
 import type { ExtensionHost } from "./host.ts";
 import type { Reloader } from "./reload.ts";
-import type { Slot } from "./slots.ts";
+import { realPathOf, type Slot } from "./slots.ts";
 
 /** What may make an extension come or go: files of these kinds, and directories. */
 const telling = new Set([".ts", ".js", ".json", ""]);
@@ -81,6 +81,9 @@ class Changes {
     }
     const state = differences.join("\n");
     if (state === "") this.#seen.delete(slot.path);
+    // Where a link leads now there are other files, though the one that is named may look the same.
+    const target = realPathOf(slot.path);
+    if (target !== undefined && slot.target !== undefined && target !== slot.target) differences.push(`-> ${target}`);
     if (state === "" || this.#seen.get(slot.path) === state) return false;
     this.#seen.set(slot.path, state);
     return true;

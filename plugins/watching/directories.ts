@@ -4,7 +4,7 @@
  * files of a kind may come and go. It reads a directory again at each change, so where only some names count, as in the home or the
  * directory for temporary files, Node's own notices do, which tell the name.
  */
-import { existsSync, watch as nodeWatch, readdirSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { existsSync, lstatSync, watch as nodeWatch, readdirSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 import type { watch } from "chokidar";
 import type { Place, Watch } from "./contract.ts";
@@ -157,23 +157,29 @@ export class Directories<W extends Watch> {
 
   #watchEntries(path: string): Watcher {
     const since = Date.now();
-    const watcher = this.#options.watch(path, {
+    const entries = this.#options.watch(path, {
       depth: 0,
       ignoreInitial: true,
       persistent: false,
       ignored: (entry) => entry !== path && !this.#isWanted(path, basename(entry)),
     });
-    watcher.on("all", (_, entry) => this.#event(path, entry === path ? null : basename(entry)));
+    // It says nothing of a link that leads elsewhere now.
+    const links = this.#watchNames(path, (name) => name !== null && isLink(join(path, name)));
+    const watcher: Watcher = { close: () => Promise.all([entries.close(), links.close()]) };
+    entries.on("all", (_, entry) => this.#event(path, entry === path ? null : basename(entry)));
     // What changed while it looked around for the first time.
-    watcher.on("ready", () => this.#open.get(path)?.watcher === watcher && this.#youngIn(path, since).forEach(this.#onChange));
-    watcher.on("error", (error) => this.#failed(path, watcher, error));
+    entries.on("ready", () => this.#open.get(path)?.watcher === watcher && this.#youngIn(path, since).forEach(this.#onChange));
+    entries.on("error", (error) => this.#failed(path, watcher, error));
     return watcher;
   }
 
-  #watchNames(path: string): Watcher {
+  #watchNames(path: string, counts: (name: string | null) => boolean = () => true): Watcher {
     try {
-      // A directory that goes says its own name.
-      const watcher = nodeWatch(path, { persistent: false }, (_, name) => this.#event(path, name === basename(path) ? null : name));
+      const watcher = nodeWatch(path, { persistent: false }, (_, said) => {
+        // A directory that goes says its own name.
+        const name = said === basename(path) ? null : said;
+        if (counts(name)) this.#event(path, name);
+      });
       watcher.on("error", (error) => this.#failed(path, watcher, error));
       return watcher;
     } catch (error) {
@@ -283,6 +289,14 @@ function look(path: string) {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
     return undefined;
+  }
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false;
   }
 }
 

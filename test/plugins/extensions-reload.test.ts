@@ -1,5 +1,5 @@
 /** Hot reload against the real program: files change while it runs. */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { command, error, errors, extensionList, notice, notices, pathOf, reloaded, rewrite, startWith, toolResults } from "../extensions/helpers.ts";
@@ -80,6 +80,16 @@ test("links, renamed files, directories that come and go, and lists in the setti
   await notice(rpc, "one 2 reload");
   writeFileSync(at("pack/part.ts"), `export const text = "pack 2";`);
   await notice(rpc, "pack 2 reload");
+  // The same entry file, behind a link that leads elsewhere now.
+  cpSync(at("pack"), at("other"), { recursive: true });
+  writeFileSync(at("other/part.ts"), `export const text = "other 1";`);
+  rmSync(pathOf(rpc, "pack"));
+  symlinkSync(at("other"), pathOf(rpc, "pack"));
+  await notice(rpc, "other 1 reload");
+  writeFileSync(at("other.ts"), starts("one 3"));
+  symlinkSync(at("other.ts"), at("link"));
+  renameSync(at("link"), pathOf(rpc, "one.ts"));
+  await notice(rpc, "one 3 reload");
   renameSync(pathOf(rpc, "renamed.ts"), pathOf(rpc, "again.ts"));
   await notice(rpc, "renamed reload");
   const project = join(rpc.places.cwd, ".pi/extensions");
