@@ -3,6 +3,7 @@ import { KernelError, messageOf } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import { now } from "../shared/clock.ts";
 import type { Extensions } from "./contract.ts";
+import { bequeath, type HandOver, handOver } from "./hand-over.ts";
 import { type ExtensionHost, inTime } from "./host.ts";
 import type { Instance } from "./instance.ts";
 import { arrange, type Slot } from "./slots.ts";
@@ -19,13 +20,19 @@ interface Staged {
   slot: Slot;
   instance?: Instance;
   since: number;
-  data: Record<string, unknown>;
+  data: HandOver;
+  isByHand: boolean;
 }
 
 export class Reloader {
   readonly #host: ExtensionHost;
-  /** one transaction at a time */
+  /** what the next swap brings; a further change takes the place of what waits */
+  readonly #waiting = new Map<Slot, Staged>();
+  /** one reading of new versions at a time, and none during a swap */
   #last: Promise<unknown> = Promise.resolve();
+  #isStaging = false;
+  /** the swap of what waits */
+  #due: Promise<void> | undefined;
   #onSafe: (() => void)[] = [];
   /** the swap under way; runs wait for its end */
   #swapping: Promise<void> | undefined;
@@ -38,34 +45,38 @@ export class Reloader {
   // ------------------------------------------------------------ what asks for it
 
   /** By hand: everything, or one extension. Those whose new version does not load keep their old one. */
-  reload(path?: string): Promise<Outcome> {
-    return this.#oneByOne(async () => {
-      const { kernel } = this.#host;
-      if (path !== undefined) return this.#change([this.#slot(path)], [], true);
+  async reload(path?: string): Promise<Outcome> {
+    const { kernel } = this.#host;
+    const staged = await this.#oneByOne(async () => {
+      if (path !== undefined) return this.#stageAll([this.#slot(path)], true);
       await kernel.tryService("settings")?.reload();
       await kernel.tryService("models")?.refresh();
-      const files = await this.#host.discover();
-      const { gone } = this.#rearrange(files);
-      const outcome = await this.#change(this.#host.slots, gone, true);
+      this.#rearrange(await this.#host.discover(), true);
+      return this.#stageAll(this.#host.slots, true);
+    });
+    await this.#swapped();
+    if (path === undefined) {
       await kernel.tryService("resources")?.reload();
       await kernel.tryService("systemPrompt")?.reload();
-      return outcome;
+    }
+    const failed = staged.flatMap(({ path, error }) => (error === undefined ? [] : [{ path, error }]));
+    return { reloaded: staged.flatMap(({ path, error }) => (error === undefined ? [path] : [])), failed };
+  }
+
+  /** By the watcher: these extensions have changed files, or the list of files changed. Resolves once the new versions wait for their moment. */
+  changed(slots: readonly Slot[], isListChanged: boolean): Promise<unknown> {
+    return this.#oneByOne(async () => {
+      const added = isListChanged ? this.#rearrange(await this.#host.discoverPresent(), false) : [];
+      const due = slots.filter((slot) => this.#host.slots.includes(slot) && !this.#isLooping(slot));
+      await this.#stageAll([...due, ...added.filter((slot) => !due.includes(slot))], false);
+      void this.#swapped().catch((error) => this.#host.kernel.fault({ during: "reload", error }));
     });
   }
 
-  /** By the watcher: these extensions have changed files, or the list of files changed. */
-  changed(slots: readonly Slot[], isListChanged: boolean): Promise<unknown> {
-    return this.#oneByOne(async () => {
-      const added: Slot[] = [];
-      let gone: Slot[] = [];
-      if (isListChanged) {
-        const change = this.#rearrange(await this.#host.discoverPresent());
-        added.push(...change.added);
-        gone = change.gone;
-      }
-      const due = slots.filter((slot) => this.#host.slots.includes(slot) && !this.#isLooping(slot));
-      await this.#change([...due, ...added.filter((slot) => !due.includes(slot))], gone, false);
-    });
+  /** Its file is gone, and it goes with the next swap. */
+  isLeaving(slot: Slot): boolean {
+    const staged = this.#waiting.get(slot);
+    return staged !== undefined && !staged.instance;
   }
 
   /** No more reloads. */
@@ -75,19 +86,20 @@ export class Reloader {
   }
 
   #slot(path: string): Slot {
-    const found = this.#host.slots.find((slot) => slot.path === path);
+    const found = this.#host.slots.find((slot) => slot.path === path && !this.isLeaving(slot));
     if (!found) throw new KernelError("E_REFUSED", `Extension not found: ${path}`);
     return found;
   }
 
-  #rearrange(files: readonly ResourceFile[]): { added: Slot[]; gone: Slot[] } {
+  /** Answers the new ones. What goes keeps its place until the swap, and stays if it comes back before. */
+  #rearrange(files: readonly ResourceFile[], isByHand: boolean): Slot[] {
     const before = this.#host.slots;
-    this.#host.slots = arrange(before, files);
-    const added = this.#host.slots.filter((slot) => !before.includes(slot));
-    const gone = before.filter((slot) => !this.#host.slots.includes(slot));
-    // What goes keeps its place until the swap.
-    this.#host.slots = [...this.#host.slots, ...gone].sort((a, b) => a.order - b.order);
-    return { added, gone };
+    const present = arrange(before, files);
+    for (const slot of present) if (this.isLeaving(slot)) this.#waiting.delete(slot);
+    const gone = before.filter((slot) => !present.includes(slot));
+    for (const slot of gone) if (!this.isLeaving(slot)) this.#wait({ slot, since: now(), data: {}, isByHand });
+    this.#host.slots = [...present, ...gone].sort((a, b) => a.order - b.order);
+    return present.filter((slot) => !before.includes(slot));
   }
 
   #isLooping(slot: Slot): boolean {
@@ -110,36 +122,62 @@ export class Reloader {
   // ------------------------------------------------------------ the transaction
 
   #oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
+    const result = this.#last.then(async () => {
+      while (this.#swapping) await this.#swapping;
+      this.#isStaging = true;
+      try {
+        return await work();
+      } finally {
+        this.#isStaging = false;
+      }
+    });
     this.#last = result.catch(() => undefined);
     return result;
   }
 
-  async #change(slots: readonly Slot[], gone: readonly Slot[], isByHand: boolean): Promise<Outcome> {
-    const failed: Outcome["failed"] = [];
-    const staged: Staged[] = gone.map((slot) => ({ slot, since: now(), data: {} }));
-    for (const slot of slots) {
-      if (gone.includes(slot)) continue;
+  /** A version that does not load is told, and nothing newer than the one at work waits any more. */
+  async #stageAll(slots: readonly Slot[], isByHand: boolean): Promise<Slot[]> {
+    const staying = slots.filter((slot) => !this.isLeaving(slot));
+    for (const slot of staying) {
       const since = now();
       try {
-        staged.push(await this.#stage(slot, since));
+        this.#wait({ ...(await this.#stage(slot, since)), isByHand: isByHand || this.#waiting.get(slot)?.isByHand === true });
+        delete slot.error;
       } catch (error) {
+        this.#discard(slot);
         this.#fails(slot, error, since);
-        failed.push({ path: slot.path, error: messageOf(error) });
       }
     }
-    if (staged.length > 0) await this.#atSafePoint(() => this.#swap(staged, isByHand));
-    return { reloaded: staged.flatMap(({ slot, instance }) => (instance ? [slot.path] : [])), failed };
+    return staying;
+  }
+
+  #wait(staged: Staged): void {
+    this.#discard(staged.slot);
+    this.#waiting.set(staged.slot, staged);
+  }
+
+  #discard(slot: Slot): void {
+    const staged = this.#waiting.get(slot);
+    this.#waiting.delete(slot);
+    if (staged?.instance) this.#retire(staged.instance);
+  }
+
+  #swapped(): Promise<void> {
+    if (this.#waiting.size === 0) return Promise.resolve();
+    this.#due ??= this.#atSafePoint(() => this.#swap()).finally(() => {
+      this.#due = undefined;
+    });
+    return this.#due;
   }
 
   /** Reads the new version and runs its factory; nothing of it is visible yet. */
-  async #stage(slot: Slot, since: number): Promise<Staged> {
-    const data: Record<string, unknown> = {};
+  async #stage(slot: Slot, since: number): Promise<Omit<Staged, "isByHand">> {
+    const data: HandOver = {};
     const module = await this.#host.read(slot);
     let instance: Instance | undefined;
     const handedOver = () => {
       // A factory that reads it gets what the old version would leave now.
-      if (instance?.state !== "active") this.#handOver(slot.live, data);
+      if (instance?.state !== "active") handOver(this.#host.runtime, slot.live, data);
       return data;
     };
     const making = this.#host.instantiate(slot, module, { staged: true, handedOver });
@@ -154,16 +192,6 @@ export class Reloader {
       throw error;
     }
     return { slot, instance, since, data };
-  }
-
-  #handOver(old: Instance | undefined, data: Record<string, unknown>): void {
-    for (const dispose of old?.disposers ?? []) {
-      try {
-        this.#host.runtime.runAs(old as Instance, () => dispose(data));
-      } catch (error) {
-        this.#host.runtime.report(old as Instance, "reload", error);
-      }
-    }
   }
 
   #fails(slot: Slot, error: unknown, since: number): void {
@@ -182,35 +210,46 @@ export class Reloader {
     });
   }
 
-  async #swap(staged: readonly Staged[], isByHand: boolean): Promise<void> {
+  async #swap(): Promise<void> {
     const host = this.#host;
-    const old = staged.flatMap(({ slot }) => slot.live ?? []);
-    await host.shutDown(old, { reason: "reload" });
+    const staged = this.#takeWaiting();
+    const old = staged.flatMap(({ slot, isByHand }) => (slot.live ? [{ instance: slot.live, isByHand }] : []));
+    await host.shutDown(
+      old.map(({ instance }) => instance),
+      { reason: "reload" },
+    );
     const hadTools = new Map(staged.map(({ slot }) => [slot, new Set(slot.live?.tools.keys())]));
     for (const item of staged) await this.#refreshHandOver(item);
-    for (const instance of old) clearScreen(host.runtime, instance);
+    for (const { instance } of old) clearScreen(host.runtime, instance);
     // From here to the end of this loop nothing is awaited: no reader sees neither or both.
-    for (const { slot, instance } of staged) {
+    for (const { slot, instance, data } of staged) {
+      if (instance && slot.live) bequeath(slot.live, instance, data);
       if (instance) host.takePlace(slot, instance);
       else host.leave(slot);
     }
-    for (const { slot, instance } of staged) {
+    for (const { slot, instance, isByHand } of staged) {
       const before = hadTools.get(slot);
       host.activateTools([...(instance?.tools.keys() ?? [])].filter((name) => isByHand || !before?.has(name)));
     }
     const fresh = staged.flatMap(({ instance }) => instance ?? []);
     await host.welcome(fresh, "reload");
     for (const { slot, since } of staged) this.#announce(slot, since);
-    for (const instance of old) this.#drain(instance, isByHand);
+    for (const { instance, isByHand } of old) this.#drain(instance, isByHand);
+  }
+
+  /** In load order, and without what a session in another directory has left behind. */
+  #takeWaiting(): Staged[] {
+    for (const slot of [...this.#waiting.keys()]) if (!this.#host.slots.includes(slot)) this.#discard(slot);
+    const staged = [...this.#waiting.values()].sort((a, b) => a.slot.order - b.slot.order);
+    this.#waiting.clear();
+    return staged;
   }
 
   /** The old version's last word. A factory that already read an older one runs once more, on the same module. */
   async #refreshHandOver(item: Staged): Promise<void> {
     const { slot, instance, data } = item;
     if (!instance || !slot.live || slot.live.disposers.length === 0) return;
-    const before = JSON.stringify(data);
-    this.#handOver(slot.live, data);
-    if (!instance.hasReadHandover || JSON.stringify(data) === before) return;
+    if (!handOver(this.#host.runtime, slot.live, data) || !instance.hasReadHandover) return;
     try {
       const again = await this.#host.instantiate(slot, instance.module, { staged: true, handedOver: () => data });
       await this.#host.retire(instance);
@@ -223,7 +262,11 @@ export class Reloader {
   /** Work under way on the old version ends there; then it goes. Commands do not hold up a reload by hand. */
   #drain(instance: Instance, isByHand: boolean): void {
     const done = isByHand && !instance.isWorking ? Promise.resolve() : instance.drained();
-    void done.then(() => this.#host.retire(instance)).catch((error) => this.#host.kernel.fault({ from: instance.path, during: "unload", error }));
+    void done.then(() => this.#retire(instance));
+  }
+
+  #retire(instance: Instance): void {
+    void this.#host.retire(instance).catch((error) => this.#host.kernel.fault({ from: instance.path, during: "unload", error }));
   }
 
   // ------------------------------------------------------------ safe points
@@ -232,7 +275,10 @@ export class Reloader {
   async #atSafePoint(work: () => Promise<void>): Promise<void> {
     const { kernel, runtime } = this.#host;
     for (;;) {
+      // What is being read may take the place of what waits.
+      await this.#last;
       await runtime.dispatcher.quiet();
+      if (this.#isStaging) continue;
       if (kernel.run.idle || this.#isBetweenTurns) break;
       await this.#nextMoment();
     }

@@ -15,7 +15,7 @@ const isTelling = (name: string) => telling.has(extname(name));
 /** Answers how to stop it. */
 export function watch(host: ExtensionHost, reloader: Reloader): () => void {
   const { kernel } = host;
-  const changes = new Changes(host);
+  const changes = new Changes(host, (slot) => reloader.isLeaving(slot));
   const read = new Set<string>();
   const watching = kernel.tryService("watching")?.watch({
     places() {
@@ -65,11 +65,13 @@ function filesOf(slot: Slot): string[] {
 
 class Changes {
   readonly #host: ExtensionHost;
+  readonly #isLeaving: (slot: Slot) => boolean;
   /** changes that were handed on, so that one change is one attempt */
   readonly #seen = new Map<string, string>();
 
-  constructor(host: ExtensionHost) {
+  constructor(host: ExtensionHost, isLeaving: (slot: Slot) => boolean) {
     this.#host = host;
+    this.#isLeaving = isLeaving;
   }
 
   /** By content: a touched file is no change. An entry that is gone leaves the list, and is told there. */
@@ -79,11 +81,11 @@ class Changes {
       const text = await readFile(file, "utf8").catch(() => undefined);
       if (text !== known && !(text === undefined && file === slot.path)) differences.push(`${file}\n${text}`);
     }
-    const state = differences.join("\n");
-    if (state === "") this.#seen.delete(slot.path);
     // Where a link leads now there are other files, though the one that is named may look the same.
     const target = realPathOf(slot.path);
     if (target !== undefined && slot.target !== undefined && target !== slot.target) differences.push(`-> ${target}`);
+    const state = differences.join("\n");
+    if (state === "") this.#seen.delete(slot.path);
     if (state === "" || this.#seen.get(slot.path) === state) return false;
     this.#seen.set(slot.path, state);
     return true;
@@ -91,7 +93,7 @@ class Changes {
 
   async inList(): Promise<boolean> {
     const found = new Set((await this.#host.discoverPresent()).map(({ path }) => path));
-    const { slots } = this.#host;
+    const slots = this.#host.slots.filter((slot) => !this.#isLeaving(slot));
     return found.size !== slots.length || slots.some(({ path }) => !found.has(path));
   }
 }

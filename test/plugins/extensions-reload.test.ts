@@ -211,6 +211,59 @@ describe("the transaction", () => {
     expect(kinds.indexOf("extension_reload")).toBeGreaterThan(kinds.indexOf("turn_end"));
   });
 
+  test("what changes again while it waits takes the place of what waits", async () => {
+    const tool = (version: string) => `import { setTimeout as sleep } from "node:timers/promises"; export default (pi: any) => {
+      pi.on("session_start", (_: any, ctx: any) => ctx.ui.notify("start ${version}"));
+      pi.registerTool({ name: "work", label: "w", description: "d", parameters: { type: "object", properties: {} },
+      async execute(_: any, __: any, ___: any, ____: any, ctx: any) { ctx.ui.notify("working"); while (!(globalThis as any).isEnough) await sleep(20); (globalThis as any).isEnough = false; return { content: [{ type: "text", text: "${version}" }] }; } }); };`;
+    const script = { responses: [{ toolCalls: [{ name: "work" }] }, { toolCalls: [{ name: "work" }] }, "end"] };
+    const enough = `export default (pi: any) => pi.registerCommand("enough", { handler: async () => { (globalThis as any).isEnough = true; } });`;
+    const rpc = startWith({ "a.ts": tool("v1"), "b.ts": says("b"), "enough.ts": enough }, { script });
+    const run = rpc.prompt("go");
+    await notice(rpc, "working");
+    // Each is read while the run goes on, as a new one that stays away shows.
+    const isRead = async (name: string) => {
+      rewrite(rpc, `${name}.ts`, "export default (pi => {");
+      await rpc.find(({ type, extensionPath }) => type === "extension_reload" && extensionPath === pathOf(rpc, `${name}.ts`));
+    };
+    rewrite(rpc, "a.ts", tool("v2"));
+    rmSync(pathOf(rpc, "b.ts"));
+    await isRead("one");
+    rewrite(rpc, "a.ts", "export default (pi => {");
+    expect(await error(rpc, "reload")).toMatchObject({ extensionPath: pathOf(rpc, "a.ts") });
+    rewrite(rpc, "b.ts", says("b"));
+    await isRead("two");
+    const from = rpc.frames.length;
+    await command(rpc, "/enough");
+    await notice(rpc, "working", from);
+    rewrite(rpc, "a.ts", tool("v3"));
+    await isRead("three");
+    rewrite(rpc, "a.ts", tool("v4"));
+    await isRead("four");
+    await command(rpc, "/enough");
+    const frames = await run;
+    expect(toolResults(frames).map(({ text }) => text)).toEqual(["v1", "v1"]);
+    expect(notices(rpc).filter((text) => text.startsWith("start"))).toEqual(["start v1", "start v4"]);
+    expect(await command(rpc, "/say")).toEqual(["b"]);
+    expect((await extensionList(rpc)).find(({ name }) => name === "b")).toMatchObject({ state: "active", generation: 1 });
+  });
+
+  test("what is handed over may be anything, such as a server that goes on", async () => {
+    const keeps = (version: number) => `import { createServer } from "node:http"; export default (pi: any) => {
+      const old = pi.hot?.data.server;
+      const server = old ?? createServer((_, answer) => answer.end()).listen(0, "127.0.0.1");
+      pi.hot?.dispose((data: any) => { data.server = server; data.itself = data; });
+      pi.on("session_start", (e: any, ctx: any) => ctx.ui.notify("v${version} " + (old ? "the same" : "a new") + " server"));
+      pi.registerCommand("ask", { handler: async (_: string, ctx: any) => ctx.ui.notify(server.listening ? "it listens" : "it is closed") }); };`;
+    const rpc = startWith({ "a.ts": keeps(1) });
+    await notice(rpc, "v1 a new server");
+    rewrite(rpc, "a.ts", keeps(2));
+    await notice(rpc, "v2 the same server");
+    await rpc.find(({ type }) => type === "extension_reload");
+    expect(await command(rpc, "/ask")).toEqual(["it listens"]);
+    expect(errors(rpc)).toEqual([]);
+  });
+
   test("reload by hand: everything, one file, from a command, and with failures told", async () => {
     const rpc = startWith(
       {
