@@ -43,6 +43,8 @@ export function commitDrafts(runtime: Runtime, state: BoundaryState): boolean {
   if (invalid.has(state)) return false;
   const { kernel } = runtime;
   const session = kernel.tryService("session");
+  // A handler may have written into the list without answering one.
+  if (state.entries?.length !== 0 && complaintOf(runtime, state.entries)) return false;
   if (session) for (const draft of state.entries) session.appendAnnounced(entryOf(runtime, draft));
   if (!state.continue || state.outcome !== "completed") return false;
   if (state.context.canContinue) return true;

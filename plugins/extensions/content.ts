@@ -1,5 +1,6 @@
 /** Content of messages and results as extensions write it, who are not always type-checked. */
 import type { UserContent } from "../../core/index.ts";
+import { assertJson } from "./json.ts";
 
 /** The block as the kernel knows it; `whose` begins the complaint about anything else. */
 export function checkedBlock(given: unknown, whose: string): UserContent {
@@ -12,10 +13,15 @@ export function checkedBlock(given: unknown, whose: string): UserContent {
 function contentBlock(block: unknown): UserContent | undefined {
   if (typeof block === "string") return { type: "text", text: block };
   const { type, text, data, mimeType } = (block ?? {}) as Record<string, unknown>;
-  if (type === "text")
-    return typeof text === "string" ? (block as UserContent) : { type: "text", text: text === undefined || text === null ? "" : String(text) };
-  if (type === "image" && typeof data === "string" && typeof mimeType === "string") return block as UserContent;
+  if (type === "text") return typeof text === "string" ? writable(block) : { type: "text", text: text === undefined || text === null ? "" : String(text) };
+  if (type === "image" && typeof data === "string" && typeof mimeType === "string") return writable(block);
   return undefined;
+}
+
+/** A block may have fields that we do not know. */
+function writable(block: unknown): UserContent {
+  if (Object.values(block as object).some((value) => typeof value !== "string")) assertJson(block, "content block");
+  return block as UserContent;
 }
 
 /** The content of a message: a text, or blocks. Throws a sentence otherwise. */

@@ -5,12 +5,13 @@ import type {} from "../models/contract.ts";
 import type {} from "../session/contract.ts";
 import type {} from "../tools/contract.ts";
 import type {} from "../user-bash/contract.ts";
-import { assertContent, compactionOf, completed, repair } from "./answers.ts";
+import { assertContent, compactionOf, completed, isBlock, mended, repair } from "./answers.ts";
 import { boundaryState, commitDrafts, takeBoundary } from "./boundary.ts";
 import { checkedBlock } from "./content.ts";
 import { assertJson } from "./json.ts";
 import { customMessage } from "./messages.ts";
 import type { Runtime } from "./runtime.ts";
+import { shownMessage, shownResult } from "./shown.ts";
 
 /** Taps what the event needs; the answer takes it back. */
 type Row = (runtime: Runtime) => () => void;
@@ -209,7 +210,7 @@ export const rows = {
   // ------------------------------------------------------------ the run
 
   agent_start: observed("agent_start"),
-  agent_end: observed("agent_end", ({ messages }) => ({ messages })),
+  agent_end: observed("agent_end", ({ messages }) => ({ messages: messages.map(shownMessage) })),
   agent_settled: (runtime: Runtime) =>
     runtime.kernel.hooks.event.tap("extensions:agent_settled", (event) => {
       if (event.type !== "agent_settled") return undefined;
@@ -260,8 +261,8 @@ export const rows = {
       const facts = {
         type: "turn_end",
         turnIndex,
-        message,
-        toolResults,
+        message: shownMessage(message),
+        toolResults: toolResults.map(shownMessage),
         get messageEntryId() {
           return ids()[0];
         },
@@ -276,11 +277,16 @@ export const rows = {
       });
       if (commitDrafts(runtime, state)) turn.continue = true;
     }),
-  message_start: observed("message_start", ({ message }, runtime) => (runtime.silent.has(message) ? undefined : { message })),
-  message_update: observed("message_update"),
+  message_start: observed("message_start", ({ message }, runtime) => (runtime.silent.has(message) ? undefined : { message: shownMessage(message) })),
+  message_update: observed("message_update", ({ message, assistantMessageEvent }) => {
+    const shown = shownMessage(message);
+    return { message: shown, assistantMessageEvent: { ...assistantMessageEvent, partial: shown } };
+  }),
   message_end: ({ kernel, dispatcher }: Runtime) =>
     kernel.hooks.message.tap("extensions", async (message) => {
+      const before = { ...message };
       const payload = { type: "message_end", message };
+      let current = message;
       await dispatcher.dispatch({
         event: "message_end",
         payload,
@@ -291,10 +297,11 @@ export const rows = {
           assertJson(replacement, "message that a message_end handler answered");
           const complete = completed(message, replacement);
           assertContent(complete);
+          current = complete;
           payload.message = complete;
         },
       });
-      return payload.message;
+      return mended(current, before);
     }),
 
   // ------------------------------------------------------------ a model call
@@ -313,7 +320,8 @@ export const rows = {
           payload.messages = changed;
         },
       });
-      return payload.messages;
+      // A handler may have put something else in its place.
+      return Array.isArray(payload.messages) ? payload.messages : messages;
     }),
   context_with_system: (runtime: Runtime) => {
     const { kernel, dispatcher } = runtime;
@@ -373,9 +381,9 @@ export const rows = {
 
   // ------------------------------------------------------------ tools
 
-  tool_execution_start: observed("tool_execution_start"),
-  tool_execution_update: observed("tool_execution_update"),
-  tool_execution_end: observed("tool_execution_end"),
+  tool_execution_start: observed("tool_execution_start", ({ type: _, args, ...call }) => ({ ...call, args: structuredClone(args) })),
+  tool_execution_update: observed("tool_execution_update", ({ type: _, partialResult, ...call }) => ({ ...call, partialResult: shownResult(partialResult) })),
+  tool_execution_end: observed("tool_execution_end", ({ type: _, result, ...call }) => ({ ...call, result: shownResult(result) })),
   tool_call: (runtime: Runtime) =>
     runtime.kernel.hooks.toolCall.tap("extensions", async (call) => {
       const guard = runtime.quarantinedGuard();
@@ -411,6 +419,7 @@ export const rows = {
     kernel.hooks.toolResult.tap("extensions", async (outcome, call) => {
       const { content, details, isError, usage, terminate } = outcome;
       const { name: toolName, id: toolCallId } = call.toolCall;
+      const current: Record<string, any> = { content, details, isError, usage };
       const payload: Record<string, any> = { type: "tool_result", toolName, toolCallId, input: call.input, content, details, isError, ...(usage && { usage }) };
       await dispatcher.dispatch({
         event: "tool_result",
@@ -421,14 +430,14 @@ export const rows = {
           for (const block of answer.content ?? []) checkedBlock(block, "A tool_result handler answered");
           assertJson(answer.content, "content that a tool_result handler answered");
           assertJson(answer.details, "details that a tool_result handler answered");
-          for (const field of ["content", "details", "isError", "usage"]) if (answer[field] !== undefined) payload[field] = answer[field];
+          for (const field in current) if (answer[field] !== undefined) payload[field] = current[field] = answer[field];
         },
       });
       return {
-        content: payload.content,
-        isError: payload.isError,
-        ...(payload.details !== undefined && { details: payload.details }),
-        ...(payload.usage !== undefined && { usage: payload.usage }),
+        content: current.content.filter(isBlock),
+        isError: current.isError,
+        ...(current.details !== undefined && { details: current.details }),
+        ...(current.usage !== undefined && { usage: current.usage }),
         ...(terminate !== undefined && { terminate }),
       } as ToolOutcome;
     }),

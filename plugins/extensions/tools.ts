@@ -1,5 +1,5 @@
 /** Tools of extensions, made safe for the kernel: whatever `execute` answers becomes a result or a clear error. */
-import type { Tool, ToolResult, UserContent } from "../../core/index.ts";
+import { messageOf, type Tool, type ToolResult, type UserContent } from "../../core/index.ts";
 import { wholeUsage } from "../shared/usage.ts";
 import { checkedBlock } from "./content.ts";
 import type { Instance } from "./instance.ts";
@@ -44,6 +44,9 @@ export function adaptTool(runtime: Runtime, instance: Instance, definition: Tool
       try {
         const work = () => definition.execute(toolCallId, params as never, signal, update as never, runtime.contextOf(instance));
         return checkedResult(name, await runtime.runAs(instance, work));
+      } catch (error) {
+        const message = messageOf(error);
+        throw message.length > MAX_TEXT ? new Error(cutText(message, MAX_TEXT)) : error;
       } finally {
         leave();
       }
@@ -78,6 +81,10 @@ function cut(content: UserContent[]): UserContent[] {
     const kept = Math.max(room, 0);
     room -= text.length;
     if (text.length <= kept) return block;
-    return { ...block, text: `${text.slice(0, kept)}\n\n[Output cut: the first ${kept} of ${text.length} characters are shown.]` };
+    return { ...block, text: cutText(text, kept) };
   });
+}
+
+function cutText(text: string, kept: number): string {
+  return `${text.slice(0, kept)}\n\n[Output cut: the first ${kept} of ${text.length} characters are shown.]`;
 }

@@ -1,6 +1,6 @@
 /** Reading JSON lines piece by piece: a file is never held whole, and a line is copied once. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { deepJson } from "../shared/deep-json.ts";
+import { toJson } from "../shared/frames/serialize.ts";
 
 const CHUNK_BYTES = 1 << 18;
 const LF = 0x0a;
@@ -77,19 +77,7 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A value as one line; the two separators that careless readers take for line ends are escaped. */
+/** A value as one line. What JSON cannot hold is described: an entry that is missing would hide all that follow it. */
 export function toLine(value: object): string {
-  const json = spelled(value);
-  return `${json.replace(/[\u2028\u2029]/g, (character) => (character === "\u2028" ? "\\u2028" : "\\u2029"))}\n`;
-}
-
-/** What a host sent may be nested deeper than the engine's own recursion goes. An entry that is missing would hide all that follow it. */
-function spelled(value: object): string {
-  try {
-    return JSON.stringify(value);
-  } catch (error) {
-    const json = error instanceof RangeError ? deepJson(value) : undefined;
-    if (json === undefined) throw error;
-    return json;
-  }
+  return `${toJson(value)}\n`;
 }

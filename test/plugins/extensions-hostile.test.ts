@@ -36,6 +36,29 @@ describe("handlers", () => {
     ]);
   });
 
+  test("what handlers do to events that they only watch, or in place of an answer, spoils nothing", async () => {
+    const watched = ["agent_start", "turn_start", "message_start", "message_update", "tool_execution_start", "tool_execution_end", "turn_end", "agent_end"];
+    const rpc = startWith(
+      {
+        "m.ts": `export default (pi: any) => {
+          for (const name of ${JSON.stringify([...watched, "message_end", "tool_call", "tool_result", "context"])}) pi.on(name, (event: any) => {
+            const { message, messages, toolResults, args, result, content } = event;
+            for (const held of [message, messages, ...(toolResults ?? []), args, result, content?.[0]]) for (const key of Object.keys(held ?? {})) delete held[key];
+            for (const key of Object.keys(event)) if (name !== "tool_call") Reflect.set(event, key, null);
+          }); };`,
+      },
+      { script: { responses: [{ toolCalls: [{ name: "ls", arguments: { path: "." } }] }, "done"] }, files: { "seen.txt": "" } },
+    );
+    const frames = await rpc.prompt("go");
+    expect(answers(frames)).toEqual(["", "done"]);
+    expect(frames.find(({ type }) => type === "tool_execution_start")?.args).toEqual({ path: "." });
+    const wanted = ["user", "assistant", "toolResult", "assistant"];
+    expect((await rpc.ask("get_messages")).messages.map(({ role }: { role: string }) => role)).toEqual(wanted);
+    expect(frames.find(({ type }) => type === "agent_end")?.messages.map(({ role }: { role: string }) => role)).toEqual(wanted);
+    for (const { message } of frames.filter(({ type }) => type === "message_update" || type === "turn_end")) expect(message.content.length).toBe(1);
+    expect(rpc.stderr).toBe("");
+  });
+
   test("a guard that throws or hangs blocks the tool", async () => {
     const throwing = startWith(
       { "g.ts": `export default (pi: any) => pi.on("tool_call", () => { throw new Error("guard broke"); });` },
@@ -110,6 +133,8 @@ describe("tools", () => {
       huge: `({ content: [{ type: "text", text: "x".repeat(50 * 1024 * 1024) }] })`,
       odd: `({ content: [{ type: "video" }] })`,
       number: `({ content: [{ type: "text", text: 5 }, "six"] })`,
+      knot: `(() => { const b: any = { type: "text", text: "t" }; b.b = b; return { content: [b] }; })()`,
+      scream: `{ throw new Error("x".repeat(50 * 1024 * 1024)); }`,
     };
     const source = `export default (pi: any) => { ${Object.entries(values)
       .map(
@@ -127,6 +152,9 @@ describe("tools", () => {
     expect(found.huge?.isError).toBe(false);
     expect(found.huge?.text.length).toBeLessThan(2 * 1024 * 1024);
     expect(found.huge?.text).toContain("Output cut");
+    expect(found.knot).toMatchObject({ isError: true, text: expect.stringContaining("JSON") });
+    expect(found.scream?.isError).toBe(true);
+    expect(found.scream?.text.length).toBeLessThan(2 * 1024 * 1024);
     expect(found.odd).toMatchObject({ isError: true, text: expect.stringContaining("neither text nor image") });
     expect(found.number).toMatchObject({ isError: false, text: "5six" });
   });
