@@ -1,4 +1,5 @@
 /** The one owner of what is global to the process: streams, signals, uncaught errors, who started what. */
+import type { EventEmitter } from "node:events";
 import { definePlugin, type Io, type Plugin } from "../../core/index.ts";
 import type { ProcessHost, ResourceOwner } from "./contract.ts";
 import { createOwnership, ownerOfError } from "./ownership.ts";
@@ -41,10 +42,26 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
   });
 
   const undo: (() => void)[] = [giveBack, () => ownership.uninstall()];
+  const emitter: EventEmitter = process;
+  const listeners = new Map<string, (...args: any[]) => void>();
+  // By these Node begins to listen for a signal.
+  const native = emitter.listeners("newListener") as (() => void)[];
   const listen = (event: string, listener: (...args: any[]) => void) => {
     process.on(event, listener);
-    undo.push(() => process.off(event, listener));
+    listeners.set(event, listener);
   };
+  const stay = () => {
+    for (const [event, listener] of [...native.map((own) => ["newListener", own] as const), ...listeners]) {
+      if (!emitter.listeners(event).includes(listener)) emitter.on(event, listener);
+    }
+  };
+  undo.push(() => {
+    const all = [...listeners];
+    listeners.clear();
+    for (const [event, listener] of all) process.off(event, listener);
+  });
+  // Foreign code that tidies up with `removeAllListeners` takes ours with its own; without them an error or a signal is the end.
+  listen("removeListener", (event, listener) => listeners.get(event) === listener && process.nextTick(stay));
   for (const [signal, status] of Object.entries(signals)) {
     listen(signal, () => {
       if (isEnding) exitNow(status);

@@ -1,6 +1,7 @@
 /** stdin and stdout where they are pipes or sockets: without a stream in between, which costs more than a short command does. */
 import fs from "node:fs";
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
+import { devNull } from "node:os";
 import type { Io } from "../../core/index.ts";
 
 const STDIN = 0;
@@ -20,15 +21,24 @@ export interface Input {
   giveBack(): void;
 }
 
-/** Descriptor 0 is opened once: as a stream by whoever asks for `process.stdin` first, or for bytes. */
+/**
+ * Descriptor 0 is opened once, as a stream or for bytes. Others find an empty `process.stdin`: a line reader that one of them closes pauses its
+ * stream, and with it the client. A terminal is for people, and whoever asks them.
+ */
 export function takeInput(): Input {
   const original = Object.getOwnPropertyDescriptor(process, "stdin") as PropertyDescriptor;
   let opened: NodeJS.ReadStream | undefined;
+  let empty: NodeJS.ReadStream | undefined;
   const stdin = () => {
     opened ??= original.get?.call(process) as NodeJS.ReadStream;
     return opened;
   };
-  Object.defineProperty(process, "stdin", { configurable: true, enumerable: true, get: stdin });
+  const shown = () => {
+    if (fs.fstatSync(STDIN).isCharacterDevice()) return stdin();
+    empty ??= emptyInput();
+    return empty;
+  };
+  Object.defineProperty(process, "stdin", { configurable: true, enumerable: true, get: shown });
   return {
     get stdin() {
       return stdin();
@@ -49,6 +59,13 @@ export function takeInput(): Input {
     },
     giveBack: () => Object.defineProperty(process, "stdin", original),
   };
+}
+
+/** What Node makes of `< /dev/null`, with what it has besides where stdin is a pipe. */
+function emptyInput(): NodeJS.ReadStream {
+  const stream = fs.createReadStream(devNull);
+  const self = () => stream;
+  return Object.assign(stream, { ref: self, unref: self }) as unknown as NodeJS.ReadStream;
 }
 
 /**

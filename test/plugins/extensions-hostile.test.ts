@@ -234,6 +234,38 @@ describe("the process", () => {
     expect(await rpc.ask("get_state")).toMatchObject({ isStreaming: false });
   });
 
+  test("stdin is empty for an extension, and whatever it does with it the client is still heard", async () => {
+    const rpc = startWith({
+      "p.ts": `import { createInterface } from "node:readline";
+        export default (pi: any) => pi.registerCommand("ask", { handler: async (_: string, ctx: any) => {
+          const lines = createInterface({ input: process.stdin });
+          const answer = new Promise((resolve) => lines.on("line", resolve).on("close", () => resolve("nobody there")));
+          ctx.ui.notify(String(await answer));
+          lines.close();
+          process.stdin.on("data", (bytes) => ctx.ui.notify("read " + bytes)).pause().unref();
+          process.stdin.destroy();
+        } });`,
+    });
+    expect(await command(rpc, "/ask")).toEqual(["nobody there"]);
+    expect(answers(await rpc.prompt("still there?"))).toEqual(["fine"]);
+    expect(await rpc.stop()).toEqual({ status: 0, signal: null });
+  });
+
+  test("an extension that removes all listeners of the process takes none of ours", async () => {
+    const rpc = startWith({
+      "p.ts": `export default (pi: any) => {
+        pi.registerCommand("tidy", { handler: () => { process.removeAllListeners("SIGTERM"); process.removeAllListeners(); } });
+        pi.registerCommand("timer", { handler: () => { setTimeout(() => { throw new Error("from a timer"); }, 1); } });
+      };`,
+    });
+    await command(rpc, "/tidy");
+    await command(rpc, "/timer");
+    expect(await error(rpc, "uncaught")).toMatchObject({ error: "from a timer" });
+    expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+    rpc.child.kill("SIGTERM");
+    expect(await rpc.exited).toEqual({ status: 143, signal: null });
+  });
+
   test("five faults in a row put an extension into quarantine, and its guard keeps blocking until it is reloaded", async () => {
     const source = `export default (pi: any) => { pi.on("agent_start", () => { throw new Error("again"); }); pi.on("tool_call", () => {}); pi.registerCommand("mine", { handler: () => {} }); };`;
     const rpc = startWith(
