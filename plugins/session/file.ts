@@ -7,6 +7,7 @@ import {
   fsyncSync,
   linkSync,
   openSync,
+  readSync,
   realpathSync,
   renameSync,
   statSync,
@@ -16,6 +17,8 @@ import {
 import { dirname } from "node:path";
 import { makeDirectory } from "../shared/directories.ts";
 import { Lease, LeaseError } from "./lease.ts";
+import { parseObject } from "./lines.ts";
+import { peekHeader } from "./read.ts";
 
 const BATCH_CHARACTERS = 1 << 20;
 
@@ -44,6 +47,8 @@ export class SessionFile {
   #state: State;
   #lease: Lease | undefined;
   #fd: number | undefined;
+  /** the file as we wrote it last: which one, and how long */
+  #written: { ino: number; size: number } | undefined;
   #pending: Buffer = Buffer.alloc(0);
   /** something waits to be written, besides a missing line end */
   #isBehind = false;
@@ -106,7 +111,7 @@ export class SessionFile {
   /** Hands everything to the operating system, or throws what it says; the rest is kept for the next try. */
   flush(): void {
     if (this.#state === "unborn" || !this.#isBehind) return;
-    if (this.#state === "current" && this.#isDeleted()) this.#forget();
+    if (this.#state === "current") this.#lookAgain();
     if (this.#state === "absent") makeDirectory(dirname(this.path), 0o700);
     this.#lease ??= Lease.acquire(this.path);
     if (this.#state === "current") this.#append();
@@ -119,26 +124,40 @@ export class SessionFile {
     this.#fd = undefined;
     this.#lease?.release();
     this.#lease = undefined;
+    this.#written = undefined;
   }
 
-  /** The file is gone, perhaps with its directory: all begins anew. */
-  #forget(): void {
+  /** Others may have removed, replaced or emptied the file under us. What we have goes there again, and what they put there is kept. */
+  #lookAgain(): void {
+    const found = statSync(this.path, { throwIfNoEntry: false });
+    const isReplaced = this.#written !== undefined && found?.ino !== this.#written.ino;
+    const isEmptied = this.#written !== undefined && found !== undefined && found.size < this.#written.size;
+    if (found && !isReplaced && !isEmptied) return;
     this.close();
-    this.#state = "absent";
+    if (!found?.isFile()) this.#state = "absent";
+    else if (!isReplaced || !this.#isOurs()) {
+      this.#state = "outdated";
+      this.#keepsOriginal = found.size > 0;
+    } else if (!endsWithNewline(this.path)) this.#pending = Buffer.concat([Buffer.from("\n"), this.#pending]);
+  }
+
+  /** Whether another program has written the same session in its own way, as editors do. */
+  #isOurs(): boolean {
+    const [header = ""] = this.#dump();
+    try {
+      return peekHeader(this.path)?.id === parseObject(header)?.id;
+    } catch {
+      return false;
+    }
   }
 
   #append(): void {
     this.#fd ??= openSync(this.path, constants.O_WRONLY | constants.O_APPEND);
-    while (this.#pending.length > 0) {
-      const written = writeSync(this.#fd, this.#pending);
-      this.#pending = this.#pending.subarray(written);
+    try {
+      while (this.#pending.length > 0) this.#pending = this.#pending.subarray(writeSync(this.#fd, this.#pending));
+    } finally {
+      this.#written = fstatSync(this.#fd);
     }
-  }
-
-  /** Somebody removed or replaced the file under us: what we have is all there is. */
-  #isDeleted(): boolean {
-    if (this.#fd === undefined) return statSync(this.path, { throwIfNoEntry: false }) === undefined;
-    return fstatSync(this.#fd).nlink === 0;
   }
 
   /** Writes all lines beside the place and then puts them there at once, so that no reader and no crash sees a part. */
@@ -154,6 +173,7 @@ export class SessionFile {
       throw error;
     }
     this.#pending = Buffer.alloc(0);
+    this.#written = statSync(this.path);
     this.#state = "current";
   }
 
@@ -178,6 +198,16 @@ function publishNew(draft: string, path: string): void {
     return;
   }
   removeQuietly(draft);
+}
+
+function endsWithNewline(path: string): boolean {
+  const fd = openSync(path, "r");
+  try {
+    const last = Buffer.alloc(1);
+    return readSync(fd, last, 0, 1, Math.max(fstatSync(fd).size - 1, 0)) === 1 && last[0] === 0x0a;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function writeLines(path: string, lines: Iterable<string>, isSynced: boolean): void {

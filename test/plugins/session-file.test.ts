@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { AssistantMessage, UserMessage } from "../../core/index.ts";
 import { copyPath, SessionDocument } from "../../plugins/session/document.ts";
@@ -325,6 +325,32 @@ describe("a disk that refuses", () => {
     rmSync(document.file as string);
     document.appendMessage(user("two"));
     expect(linesOf(document.file as string)).toHaveLength(3);
+  });
+
+  it("goes on in a file that another program put in its place, and keeps one that is another's or was emptied", () => {
+    const dir = tempDir();
+    const trouble = vi.fn();
+    const document = create(dir, trouble);
+    const file = document.file as string;
+    document.appendMessage(assistant("one"));
+    // As an editor saves it, without the last line end.
+    writeFileSync(`${file}.new`, readFileSync(file, "utf8").trimEnd().replace("one", "edited"));
+    renameSync(`${file}.new`, file);
+    document.appendMessage(user("two"));
+    expect(linesOf(file)).toHaveLength(3);
+    expect(readFileSync(file, "utf8")).toContain("edited");
+    writeFileSync(`${file}.new`, "something else");
+    renameSync(`${file}.new`, file);
+    document.appendMessage(user("three"));
+    expect(linesOf(file)).toHaveLength(4);
+    expect(readFileSync(`${file}.bak`, "utf8")).toBe("something else");
+    writeFileSync(file, "");
+    document.appendMessage(user("four"));
+    expect(linesOf(file)).toHaveLength(5);
+    document.close();
+    expect(SessionDocument.open(file, { cwd: "/" }).document.tree.messages()).toHaveLength(4);
+    expect(readdirSync(dir).sort()).toEqual([basename(file), `${basename(file)}.bak`, `${basename(file)}.lock`]);
+    expect(trouble).not.toHaveBeenCalled();
   });
 
   it("leaves nothing behind when it closes", () => {
