@@ -1,6 +1,7 @@
 /** One agent under measurement: its process in a home of its own, what it says, and what it costs. */
-import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -35,6 +36,17 @@ function write(directory, name, text) {
 /** Only what a program needs; extra certificates would be parsed at each start. */
 export const environment = (home, more) => ({ PATH: process.env.PATH, LANG: "C.UTF-8", HOME: home, ...more });
 
+/** Both ends of a pipe as programs in other languages make them; Node gives its children sockets. */
+function makePipe(file) {
+  execFileSync("mkfifo", [file]);
+  // While both ends are open in one, opening the single ones waits for nobody.
+  const both = openSync(file, "r+");
+  const ends = { reader: openSync(file, "r"), writer: openSync(file, "w") };
+  closeSync(both);
+  rmSync(file);
+  return ends;
+}
+
 export class Agent {
   bytes = 0;
   stderr = "";
@@ -42,15 +54,23 @@ export class Agent {
   #waiting = [];
   #next = 1;
 
-  constructor(command, places, { args = ["--no-session"], env } = {}) {
+  constructor(command, places, { args = ["--no-session"], env, hasPipes = false } = {}) {
+    const [input, output] = hasPipes ? ["stdin", "stdout"].map((name) => makePipe(join(places.root, name))) : [];
     this.started = performance.now();
     const [program, ...first] = command;
-    this.child = spawn(program, [...first, "--mode", "rpc", "--model", "bench/bench", ...args], { cwd: places.cwd, env: environment(places.home, env) });
-    this.child.stdin.on("error", () => {});
+    this.child = spawn(program, [...first, "--mode", "rpc", "--model", "bench/bench", ...args], {
+      cwd: places.cwd,
+      env: environment(places.home, env),
+      stdio: [input?.reader ?? "pipe", output?.writer ?? "pipe", "pipe"],
+    });
+    if (hasPipes) for (const end of [input.reader, output.writer]) closeSync(end);
+    this.stdin = hasPipes ? new Socket({ fd: input.writer, readable: false }) : this.child.stdin;
+    this.stdout = hasPipes ? new Socket({ fd: output.reader, writable: false }) : this.child.stdout;
+    this.stdin.on("error", () => {});
     this.child.stderr.on("data", (data) => {
       this.stderr = (this.stderr + data).slice(-20000);
     });
-    this.child.stdout.on("data", (data) => this.#read(data));
+    this.stdout.on("data", (data) => this.#read(data));
     this.exited = new Promise((resolve) => {
       this.child.on("close", (status, signal) => {
         this.isOver = true;
@@ -75,7 +95,7 @@ export class Agent {
   }
 
   send(record) {
-    this.child.stdin.write(`${JSON.stringify(record)}\n`);
+    this.stdin.write(`${JSON.stringify(record)}\n`);
   }
 
   /** Resolves when one of the texts has been read. */
@@ -126,7 +146,7 @@ export class Agent {
   }
 
   async stop() {
-    this.child.stdin.end();
+    this.stdin.end();
     const timer = setTimeout(() => this.child.kill("SIGKILL"), 3000);
     await this.exited;
     clearTimeout(timer);

@@ -68,8 +68,8 @@ const idle = (context) =>
   });
 
 /** In a process that is new, and in one that has answered often: code that has run a few thousand times is another program. */
-const roundTrips = (context) =>
-  withAgent(context, {}, async (agent) => {
+const roundTrips = (kind, options) => (context) =>
+  withAgent(context, options, async (agent) => {
     const oneByOne = async (count) => {
       const began = performance.now();
       for (let index = 0; index < count; index++) await agent.call("get_state", {}, context);
@@ -86,14 +86,15 @@ const roundTrips = (context) =>
     const byTurns = ["get_state", "get_last_assistant_text"];
     const [few, many] = [1000, 5000].map((count) => Math.round(count * context.scale));
     await oneByOne(200);
-    const results = { "round trips per second, one by one": await oneByOne(few), "round trips per second, pipelined": await pipelined(many, "last") };
+    const name = `${kind}: round trips per second`;
+    const results = { [`${name}, one by one`]: await oneByOne(few), [`${name}, pipelined`]: await pipelined(many, "last") };
     await oneByOne(many * 2);
     await pipelined(many * 4, "warm");
     return {
       ...results,
-      "round trips per second, one by one, warm": await oneByOne(many),
-      "round trips per second, pipelined, warm": await pipelined(many * 2, "end"),
-      "round trips per second, pipelined, warm, two commands by turns": await pipelined(many * 2, "turns", byTurns),
+      [`${name}, one by one, warm`]: await oneByOne(many),
+      [`${name}, pipelined, warm`]: await pipelined(many * 2, "end"),
+      [`${name}, pipelined, warm, two commands by turns`]: await pipelined(many * 2, "turns", byTurns),
     };
   });
 
@@ -136,9 +137,9 @@ const slowReader = (context) =>
     await agent.settled();
     const resting = agent.memory();
     const over = agent.prompt(`text ${Math.round(10_000 * context.scale)}`, context);
-    agent.child.stdout.pause();
+    agent.stdout.pause();
     await new Promise((resolve) => setTimeout(resolve, 4000));
-    agent.child.stdout.resume();
+    agent.stdout.resume();
     await over;
     return { "slow reader: peak memory over idle, MiB": agent.memory("VmHWM") - resting };
   });
@@ -321,7 +322,17 @@ export function measures(quick) {
     prompts: manyPrompts,
     reload,
   };
-  const several = { start: coldStart, built: builtFile, idle, trips: roundTrips, loop: toolLoop, session: bigSession, extensions, bash };
+  const several = {
+    start: coldStart,
+    built: builtFile,
+    idle,
+    trips: roundTrips("sockets", {}),
+    "trips-pipes": roundTrips("pipes", { hasPipes: true }),
+    loop: toolLoop,
+    session: bigSession,
+    extensions,
+    bash,
+  };
   const taken = (all, rounds) => Object.entries(all).map(([name, run]) => [name, { run, rounds }]);
   return Object.fromEntries([...taken(several, quick ? 1 : 5), ...taken(once, 1)]);
 }
