@@ -2,6 +2,7 @@
 import type { ToolResult } from "./contracts.ts";
 import type { KernelHooks } from "./hooks.ts";
 import type { AgentMessage, AssistantMessage, BlockEvent, ToolResultMessage } from "./messages.ts";
+import { tapsOf } from "./taps.ts";
 
 /** Event payloads by type; features merge their own. */
 export interface AgentEvents {
@@ -47,6 +48,8 @@ export class Bus {
   constructor(hook: KernelHooks["event"], onError: (error: unknown) => void) {
     this.#hook = hook;
     this.#onError = onError;
+    // One by one: those behind an observer that is passed over, the wire among them, get each event in its turn.
+    tapsOf(hook).patience = (answer) => this.#patiently(answer);
   }
 
   emit(event: AgentEvent): void {
@@ -145,11 +148,9 @@ export class Bus {
       resolve?.();
     });
     if (done) return undefined;
-    return this.#patiently(
-      new Promise((settled) => {
-        resolve = settled;
-      }),
-    );
+    return new Promise((settled) => {
+      resolve = settled;
+    });
   }
 
   #do(work: () => void): void {
@@ -160,23 +161,26 @@ export class Bus {
     }
   }
 
-  /** Waits for observers, but only a moment once the run is being aborted. */
-  #patiently(delivery: Promise<void>): Promise<void> {
+  /** Waits for an observer, but only a moment once the run is being aborted. */
+  #patiently(answer: PromiseLike<unknown>): PromiseLike<unknown> {
     const signal = this.#hurry;
-    if (!signal) return delivery;
-    return new Promise((resolve) => {
+    if (!signal) return answer;
+    return new Promise<void>((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const hurry = () => {
-        timer = setTimeout(finish, HURRY_MS);
+        timer = setTimeout(() => finish(resolve), HURRY_MS);
       };
-      const finish = () => {
+      const finish = (settle: () => void) => {
         clearTimeout(timer);
         signal.removeEventListener("abort", hurry);
-        resolve();
+        settle();
       };
       if (signal.aborted) hurry();
       else signal.addEventListener("abort", hurry, { once: true });
-      void delivery.then(finish);
+      answer.then(
+        () => finish(resolve),
+        (error) => finish(() => reject(error)),
+      );
     });
   }
 }

@@ -58,6 +58,8 @@ export class Taps {
   readonly #refuses: boolean;
   /** grows with every change, so that readers know what they cached is old */
   version = 0;
+  /** What is waited for instead of a tap's answer. The rest goes on from there, and what the tap still says is not heard. */
+  patience: ((answer: PromiseLike<unknown>) => PromiseLike<unknown>) | undefined;
 
   constructor(hook: object) {
     this.#combine = combineOf(hook);
@@ -152,7 +154,7 @@ export class Taps {
 
   /** The rest of the entries, once one of them has answered. */
   #wait(answer: PromiseLike<unknown>, entries: readonly Entry[], index: number, given: unknown, rest: readonly unknown[], done: Done): void {
-    answer.then(
+    (this.patience?.(answer) ?? answer).then(
       (result) => {
         if (result !== undefined && this.#combine === "bail") done(null, result);
         else this.#step(entries, index + 1, result !== undefined && this.#combine === "waterfall" ? result : given, rest, done);

@@ -100,6 +100,29 @@ describe("handlers", () => {
     await rpc.find(({ type }) => type === "agent_settled");
   });
 
+  test("what a handler is passed over with stands on the wire in its place all the same", async () => {
+    const events = ["agent_start", "turn_start", "message_start", "message_end", "turn_end", "agent_end"];
+    for (const event of events) {
+      const rpc = startWith({
+        "s.ts": `export default (pi: any) => pi.on("${event}", (e: any, ctx: any) => {
+          if (e.message?.role === "user") return;
+          ctx.ui.notify("asleep");
+          return new Promise(() => {});
+        });`,
+      });
+      void rpc.ask("prompt", { message: "hi" });
+      await notice(rpc, "asleep");
+      await rpc.ask("abort");
+      const told = rpc.frames
+        .map(({ type, message }) => (message?.role ? `${type}:${message.role}` : type))
+        .filter((type) => !/^(response|message_update|ext)/.test(type));
+      // An abort behind the answer adds a turn of its own.
+      const turn = "(turn_start( message_start:user message_end:user)? message_start:assistant message_end:assistant turn_end:assistant )";
+      expect(told.join(" ")).toMatch(new RegExp(`^agent_start ${turn}{1,2}agent_end agent_settled$`));
+      expect(rpc.frames.at(-1)).toMatchObject({ command: "abort" });
+    }
+  });
+
   test("a handler that never ends does not keep its repair from taking over", async () => {
     const repaired = `export default (pi: any) => pi.registerCommand("here", { handler: (_: string, ctx: any) => ctx.ui.notify("repaired") });`;
     const atStart = startWith({ "s.ts": `export default (pi: any) => pi.on("session_start", () => new Promise(() => {}));` });
