@@ -37,13 +37,18 @@ const retry = definePlugin({
   },
 });
 
+interface Decided {
+  outcome: RunOutcome;
+  delayMs: number;
+}
+
 class Retrier implements Retry {
   readonly #kernel: PluginKernel;
   /** retries made since the last message that did not fail */
   #attempt = 0;
   #enabled: boolean | undefined;
   /** the outcome that `agent_end` called retried, and the wait before that; until the wait is over it can be cancelled */
-  #decided: { outcome: RunOutcome; delayMs: number } | undefined;
+  #decided: Decided | undefined;
   #cancel: (() => void) | undefined;
   #forgetAbort = () => {};
   /** failed attempts that models must not see, where no session keeps track of them */
@@ -75,7 +80,8 @@ class Retrier implements Retry {
   }
 
   abort(): void {
-    this.#cancel?.();
+    if (this.#cancel) this.#cancel();
+    else this.#takeBack();
   }
 
   // ------------------------------------------------------------ moments of a run
@@ -86,7 +92,7 @@ class Retrier implements Retry {
     this.#decided = delayMs === undefined ? undefined : { outcome, delayMs };
     if (!this.#decided) return undefined;
     const { signal } = this.#kernel.run;
-    const onAbort = () => (this.#cancel ?? (() => this.#giveUp(CANCELLED)))();
+    const onAbort = () => this.abort();
     signal?.addEventListener("abort", onAbort, { once: true });
     this.#forgetAbort = () => signal?.removeEventListener("abort", onAbort);
     return true;
@@ -100,9 +106,7 @@ class Retrier implements Retry {
       this.#giveUp(failed?.errorMessage);
       return undefined;
     }
-    this.#attempt++;
-    const errorMessage = failed.errorMessage ?? "";
-    this.#kernel.emit({ type: "auto_retry_start", attempt: this.#attempt, maxAttempts: this.maxAttempts(), delayMs: decided.delayMs, errorMessage });
+    this.#announce(decided);
     const isOver = await this.#wait(decided.delayMs);
     this.#forgetAbort();
     if (!isOver) return undefined;
@@ -130,6 +134,21 @@ class Retrier implements Retry {
     const limit = this.#setting("provider.maxRetryDelayMs", 60_000);
     if (limit > 0 && requested > limit) return undefined;
     return Math.max(this.delayFor(this.#attempt + 1), requested);
+  }
+
+  #announce({ outcome, delayMs }: Decided): void {
+    this.#attempt++;
+    const errorMessage = outcome.last?.errorMessage ?? "";
+    this.#kernel.emit({ type: "auto_retry_start", attempt: this.#attempt, maxAttempts: this.maxAttempts(), delayMs, errorMessage });
+  }
+
+  /** Cancelled while others still looked at `agent_end`, which has promised a retry to clients. */
+  #takeBack(): void {
+    if (!this.#decided) return;
+    this.#announce(this.#decided);
+    this.#decided = undefined;
+    this.#forgetAbort();
+    this.#giveUp(CANCELLED);
   }
 
   /** True when the time is up, false when somebody cancelled. */

@@ -76,6 +76,26 @@ test("in a delay the session is busy; abort_retry and abort end it", async () =>
   expect(messages.at(-1)).toMatchObject({ role: "assistant", stopReason: "error", errorMessage: overloaded });
 });
 
+test("a retry that is cancelled while an extension looks at agent_end is announced and taken back", async () => {
+  const slow = `export default (pi: any) => { pi.on("agent_end", async (_: any, ctx: any) => {
+    ctx.ui.notify("looking");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }); };`;
+  const agentFiles = { ...settings({ baseDelayMs: 60_000 }), "extensions/slow.ts": slow };
+  const rpc = startRpc({ script: { responses: [{ error: overloaded }], repeat: true }, args: ["--no-session"], agentFiles });
+  for (const command of ["abort_retry", "abort"]) {
+    const from = rpc.frames.length;
+    await rpc.ask("prompt", { message: "Hi" });
+    await rpc.find(({ method }) => method === "notify", from);
+    await rpc.ask(command);
+    await rpc.find(({ type }) => type === "agent_settled", from);
+    const seen = rpc.frames.slice(from).filter(({ type }) => type !== "response");
+    expect(seen.at(-4)).toMatchObject({ willRetry: true });
+    expect(typesOf(seen).slice(-4)).toEqual(["agent_end", "auto_retry_start", "auto_retry_end", "agent_settled"]);
+    expect(seen.at(-2)).toEqual({ type: "auto_retry_end", success: false, attempt: 1, finalError: "Retry cancelled" });
+  }
+});
+
 test("switched off, the failure ends the run", async () => {
   const rpc = startRpc({ script: { responses: [{ error: overloaded }, "Hello"] }, args: ["--no-session"] });
   expect(await rpc.call("set_auto_retry", { enabled: false })).not.toHaveProperty("data");
