@@ -269,6 +269,19 @@ describe.each(wires)("%s", (wire) => {
     if (wire === "anthropic-messages") expect(headers).not.toHaveProperty("authorization");
   });
 
+  test("nor is the part of a key that a cut leaves of what the server said", async () => {
+    const key = "sk-very-secret-0123456789";
+    const { ask } = await setUp([
+      { status: 400, body: { error: { message: `${"x".repeat(7960)}${key} and so on` } } },
+      { frames: [`data: {broken ${"x".repeat(180)}${key} and so on\n\n`] },
+    ]);
+    for (const expected of ["400", "not JSON"]) {
+      const { message } = await ask(wire, { apiKey: key });
+      expect(message.errorMessage).toContain(expected);
+      expect(message.errorMessage).not.toContain("sk-v");
+    }
+  });
+
   test("a proxy of the environment carries the request, and NO_PROXY goes around it", async () => {
     const proxy = await tunnel();
     const { ask } = await setUp(["through", "around"], { env: { HTTP_PROXY: proxy.url } });

@@ -57,9 +57,10 @@ export async function* exchange<Payload extends object, Chunk>(
   const reader = api.reader(draft, given);
   const secrets: (string | undefined)[] = [given.apiKey];
   let connection: Connection | undefined;
+  const hide = (text: string) => hideSecrets(text, [...secrets, ...environment.secrets()]);
   const usage = () => usageOf(given.model, reader.counts());
   const read = (data: string): boolean => {
-    const chunk = parsed<Chunk>(data);
+    const chunk = parsed<Chunk>(data, hide);
     if (!chunk || typeof chunk !== "object") return false;
     const failed = api.failure(chunk);
     if (failed) throw new StreamFailure(failed, connection?.headers ?? {});
@@ -107,14 +108,14 @@ export async function* exchange<Payload extends object, Chunk>(
     draft.closeAll();
     yield* draft.take();
     if (ending.raw) draft.note({ rawStopReason: ending.raw });
-    if ("error" in ending) yield draft.fail("error", hideSecrets(ending.error, [...secrets, ...environment.secrets()]), usage());
+    if ("error" in ending) yield draft.fail("error", hide(ending.error), usage());
     // Some servers call it the use of a tool all the same.
     else yield draft.done(ending.reason === "toolUse" && draft.isCut ? "length" : ending.reason, usage());
   } catch (error) {
     if (given.signal.aborted) yield draft.fail("aborted", ABORTED, usage());
     else {
-      const text = connection?.failure?.message ?? (connection?.refusal ? refusalText(connection.refusal) : errorText(error));
-      yield draft.fail("error", hideSecrets(text, [...secrets, ...environment.secrets()]), usage());
+      const text = connection?.failure?.message ?? (connection?.refusal ? refusalText(connection.refusal, hide) : errorText(error, hide));
+      yield draft.fail("error", hide(text), usage());
     }
   } finally {
     await connection?.close();
@@ -145,11 +146,11 @@ class StreamFailure extends Error {
   }
 }
 
-function parsed<Chunk>(data: string): Chunk {
+function parsed<Chunk>(data: string, hide: (text: string) => string): Chunk {
   try {
     return JSON.parse(data);
   } catch {
-    throw new Error(`The server sent an event that is not JSON: ${data.slice(0, 200)}`);
+    throw new Error(`The server sent an event that is not JSON: ${hide(data.slice(0, 10_000)).slice(0, 200)}`);
   }
 }
 
