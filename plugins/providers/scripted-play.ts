@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ABORTED, type AssistantMessageEvent, emptyMessage, type Model, type ModelRequest, textOf, type Usage, zeroUsage } from "../../core/index.ts";
 import { calculateCost } from "../shared/cost.ts";
+import { flawOfResponse } from "./scripted-flaws.ts";
 import { MessageBuilder } from "./shared/builder.ts";
 
 /** One part of an answer, streamed in order. Strings may be given in pieces. */
@@ -45,7 +46,9 @@ async function responseOf(script: ScriptModule, request: ModelRequest, index: nu
   const listed = (list: Script) => list.responses[index] ?? (list.repeat ? list.responses.at(-1) : undefined);
   const answer = typeof script === "function" ? await script(request, index) : listed(script);
   if (answer === undefined) return { error: `The script has no response for request ${index + 1}.` };
-  return typeof answer === "string" ? { text: answer } : answer;
+  if (typeof answer === "string") return { text: answer };
+  const flaw = flawOfResponse(answer, index);
+  return flaw === undefined ? answer : { error: flaw };
 }
 
 /** Plays the response for the `index`-th request. */

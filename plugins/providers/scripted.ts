@@ -5,7 +5,8 @@ import { definePlugin, KernelError, type Model, messageOf, type PluginKernel } f
 import type {} from "../loader/contract.ts";
 import type {} from "../models/contract.ts";
 import type {} from "../settings/contract.ts";
-import type { Script, ScriptModule, ScriptResponse } from "./scripted-play.ts";
+import { parseJson } from "../shared/hand-written-json.ts";
+import type { Script, ScriptModule } from "./scripted-play.ts";
 
 const api = "scripted";
 
@@ -73,9 +74,12 @@ function pathOf(kernel: PluginKernel, path: string): string {
 async function readScript(kernel: PluginKernel, path: string): Promise<ScriptModule> {
   const file = pathOf(kernel, path);
   try {
-    if (!file.endsWith(".json")) return (await kernel.service("loader").load(file)).default as ScriptModule;
-    const script = JSON.parse(readFileSync(file, "utf8")) as Script | ScriptResponse[];
-    return Array.isArray(script) ? { responses: script } : script;
+    const given = file.endsWith(".json") ? parseJson(readFileSync(file, "utf8")) : (await kernel.service("loader").load(file)).default;
+    const script = Array.isArray(given) ? { responses: given } : given;
+    const { flawOfScript } = await import("./scripted-flaws.ts");
+    const flaw = flawOfScript(script);
+    if (flaw) throw new Error(flaw);
+    return script as ScriptModule;
   } catch (error) {
     throw new KernelError("E_REFUSED", `The model script ${path} cannot be used: ${messageOf(error)}`);
   }

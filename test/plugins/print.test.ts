@@ -23,6 +23,18 @@ describe("print mode", () => {
     expect(stdout).toBe("Hello you\n");
   });
 
+  it.each([
+    [{ response: ["hi"] }, 'cannot be used: it must hold a list "responses"'],
+    [{ responses: [{ txt: "hi" }] }, "Response 1 of the script: it has none of steps, thinking, text"],
+    [{ responses: [5] }, "Response 1 of the script: expected a text or an object, not 5"],
+    [{ responses: [{ text: ["a", 5] }] }, '"text" must be a text or a list of texts'],
+    [{ responses: [{ toolCalls: { name: "ls" } }] }, '"toolCalls" must be a list'],
+    [{ responses: [{ toolCalls: [{ nme: "ls" }] }] }, 'a tool call needs a "name": {"nme":"ls"}'],
+    [{ responses: [{ steps: [{ txt: "hi" }] }] }, "a step needs one of text, thinking, toolCall"],
+  ])("says what is wrong with a scripted model: %j", async (script, complaint) => {
+    expect(await runPi({ args: ["-p", "hi"], script })).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining(complaint) });
+  });
+
   it("puts piped input before the first prompt, and runs each further one", async () => {
     const script = {
       responses: [
