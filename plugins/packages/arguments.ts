@@ -36,3 +36,9 @@ export async function readArguments(kernel: PluginKernel, args: readonly string[
   }
   return { words, flags, scope: flags.has("local") ? "project" : "user" };
 }
+
+/** A list as it stands in a settings file that is about to be changed. */
+export function listIn<T>(value: unknown, file: string, key: string): T[] {
+  if (value === undefined || Array.isArray(value)) return value ?? [];
+  throw new KernelError("E_REFUSED", `${file}: "${key}" is not a list. Repair it first; nothing was changed.`);
+}

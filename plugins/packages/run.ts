@@ -5,7 +5,7 @@ import { type Io, KernelError, messageOf, type PluginKernel } from "../../core/i
 import type { Settings } from "../settings/contract.ts";
 import { type PackageSource, parsePackageSource } from "../shared/package-source.ts";
 import { expandPath } from "../shared/paths.ts";
-import { readArguments } from "./arguments.ts";
+import { listIn, readArguments } from "./arguments.ts";
 import type { PackageEntry } from "./contract.ts";
 import { install, isInstalled, packageDirectory, uninstall, type Workshop } from "./install.ts";
 import { isTarball, tarballSource } from "./tarball.ts";
@@ -26,7 +26,7 @@ export async function runInstall(kernel: PluginKernel, args: string[], io: Io, s
   const root = source.kind === "local" ? expandPath(source.path, settings.cwd(), settings.home()) : packageDirectory(source, scope, workshop);
   const identity = identityOf(settings, scope, stored);
   await settings.update(scope, "packages", (value) => {
-    const items = (value ?? []) as Item[];
+    const items = listIn<Item>(value, settings.file(scope), "packages");
     const index = items.findIndex((item) => identityOf(settings, scope, sourceOf(item)) === identity);
     if (index < 0) return [...items, stored];
     // Filters of an entry that was there stay.
@@ -59,7 +59,9 @@ export async function runRemove(kernel: PluginKernel, args: string[], io: Io, sh
     throw new KernelError("E_REFUSED", `${given} is not installed ${scope === "user" ? "for you (add -l for this project's)" : "in this project"}.`);
   }
   const removed = identityOf(settings, scope, sourceOf(declared));
-  await settings.update(scope, "packages", (value) => ((value ?? []) as Item[]).filter((item) => identityOf(settings, scope, sourceOf(item)) !== removed));
+  await settings.update(scope, "packages", (value) =>
+    listIn<Item>(value, settings.file(scope), "packages").filter((item) => identityOf(settings, scope, sourceOf(item)) !== removed),
+  );
   const installed = parsePackageSource(sourceOf(declared));
   if (installed.kind !== "local") await uninstall(installed, scope, shop(io));
   io.stdout.write(`Removed ${given}\n`);
@@ -164,9 +166,15 @@ async function meantTarball(settings: Settings, scope: Scope, given: string): Pr
 /** A path as it is kept: relative to the settings file, so that a project can be moved. */
 function storedPath(settings: Settings, scope: Scope, given: string): string {
   const path = expandPath(given, settings.cwd(), settings.home());
-  if (!existsSync(path)) throw new KernelError("E_REFUSED", `${path} does not exist.`);
+  if (!existsSync(path)) throw new KernelError("E_REFUSED", `${path} does not exist${otherMeaning(given)}.`);
   const stored = relative(resolve(dirname(settings.file(scope))), path);
   return stored.startsWith(".") ? stored : `./${stored}`;
+}
+
+/** For those who leave the prefix out. */
+function otherMeaning(given: string): string {
+  if (/^(@[\w.-]+\/)?\w[\w.-]*(@[\w.^~-]+)?$/.test(given)) return ` (npm:${given} would be a package from npm)`;
+  return /^\w[\w-]*\/[\w.-]+$/.test(given) ? ` (github:${given} would be a repository)` : "";
 }
 
 /** Before anything is downloaded: a file that cannot be changed afterwards is not worth it. */

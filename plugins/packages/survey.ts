@@ -3,7 +3,7 @@ import { basename, dirname, relative } from "node:path";
 import { type Io, KernelError, type PluginKernel } from "../../core/index.ts";
 import type { ResourceFile, ResourceKind } from "../resources/contract.ts";
 import { expandPath } from "../shared/paths.ts";
-import { readArguments } from "./arguments.ts";
+import { listIn, readArguments } from "./arguments.ts";
 import type { PackageEntry } from "./contract.ts";
 
 const kinds: readonly (readonly [ResourceKind, string])[] = [
@@ -81,10 +81,11 @@ async function turn(kernel: PluginKernel, { kind, path, sourceInfo }: Known, on:
   if (scope === "temporary") throw new KernelError("E_REFUSED", `${path} comes from the command line.`);
   const settings = kernel.service("settings");
   const base = origin === "package" ? (baseDir ?? "") : dirname(settings.file(scope));
-  const change = (entries: string[] = []) => adjusted(entries, relative(base, path), on);
-  if (origin === "top-level") return settings.update(scope, kind, (list) => change(list as string[] | undefined));
+  const file = settings.file(scope);
+  const change = (entries: unknown) => adjusted(listIn(entries, file, kind), relative(base, path), on);
+  if (origin === "top-level") return settings.update(scope, kind, change);
   await settings.update(scope, "packages", (list) =>
-    ((list ?? []) as (string | PackageEntry)[]).map((item) => {
+    listIn<string | PackageEntry>(list, file, "packages").map((item) => {
       const entry = typeof item === "string" ? { source: item } : item;
       return entry.source === source ? { ...entry, [kind]: change(entry[kind]) } : item;
     }),

@@ -123,6 +123,29 @@ test("what is wrong with a package is said when it is installed and when it is l
   expect(rpc.stderr.match(/package\.json/g)).toHaveLength(3);
 });
 
+test("a name without a prefix is a path, and the refusal says what else it may be", async () => {
+  const refusal = async (source: string) => (await runPi({ args: ["install", source] })).stderr;
+  expect(await refusal("some-pack")).toMatch(/some-pack does not exist \(npm:some-pack would be a package from npm\)\.\n$/);
+  expect(await refusal("@me/pack@1.0.0")).toContain("(npm:@me/pack@1.0.0 would be");
+  expect(await refusal("me/pack")).toContain("(github:me/pack would be a repository)");
+  expect(await refusal("./pack")).toMatch(/pack does not exist\.\n$/);
+});
+
+test("what should be a list in the settings and is none is not written over", async () => {
+  const home = tempDir();
+  const cwd = write(tempDir(), { "pack/prompts/a.md": "A" });
+  const settings = { packages: "npm:other", prompts: "more" };
+  write(home, { ".pi/agent/settings.json": JSON.stringify(settings), ".pi/agent/prompts/own.md": "Own" });
+  for (const [key, ...args] of [
+    ["packages", "install", "./pack"],
+    ["prompts", "config", "disable", "own"],
+  ] as const) {
+    const { status, stderr } = await runPi({ home, cwd, args: [...args] });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining(`"${key}" is not a list. Repair it first; nothing was changed.`) });
+  }
+  expect(readJson(join(home, ".pi/agent/settings.json"))).toEqual(settings);
+});
+
 test("a local package is meant by its path from here and as it is listed", async () => {
   const home = tempDir();
   const cwd = write(tempDir(), { "one/prompts/a.md": "A", "two/prompts/b.md": "B" });
