@@ -18,7 +18,8 @@ async function parseYaml(yaml: string): Promise<unknown> {
   // The default export: a bundle has no other of a CommonJS package.
   const parser = (await import("yaml")).default;
   try {
-    return parser.parse(yaml);
+    // The line of dashes counts: complaints name lines of the file.
+    return parser.parse(`\n${yaml}`);
   } catch (error) {
     // A picture of the place follows on lines of its own.
     throw new Error((error as Error).message.split("\n", 1)[0]?.replace(/:$/, ""), { cause: error });

@@ -59,7 +59,7 @@ async function readTemplates(files: readonly ResourceFile[], complain: Complain)
       const hint = attributes["argument-hint"];
       found.set(name, {
         name,
-        description: typeof attributes.description === "string" ? attributes.description : firstLine(body),
+        description: typeof attributes.description === "string" && attributes.description.trim() ? attributes.description : firstLine(body),
         ...(typeof hint === "string" && { argumentHint: hint }),
         sourceInfo,
         body,

@@ -95,6 +95,7 @@ test("broken, unreadable and hidden files are passed over, each with one warning
   writeFileSync(join(prompts, ".gitignore"), "ignored.md\n");
   writeFileSync(join(prompts, "broken.md"), "---\ndescription: [unclosed\n---\nx");
   writeFileSync(join(prompts, "list.md"), "---\n- a\n---\nbody of list");
+  writeFileSync(join(prompts, "nameless.md"), '---\ndescription: ""\n---\nbody of nameless');
   writeFileSync(join(prompts, "notes.txt"), "x");
   symlinkSync(join(prompts, "nowhere.md"), join(prompts, "dangling.md"));
   symlinkSync(prompts, join(prompts, "loop"));
@@ -103,11 +104,13 @@ test("broken, unreadable and hidden files are passed over, each with one warning
   const isRoot = process.getuid?.() === 0;
   const rpc = startRpc({ home, script });
   const { commands } = await rpc.ask("get_commands");
-  expect(commands.map(({ name }: { name: string }) => name)).toEqual(["good", "list", ...(isRoot ? ["secret"] : [])]);
+  expect(commands.map(({ name }: { name: string }) => name)).toEqual(["good", "list", "nameless", ...(isRoot ? ["secret"] : [])]);
   expect(commands[1].description).toBe("body of list");
+  expect(commands[2].description).toBe("body of nameless");
   const warnings = rpc.stderr.split("\n").filter((line) => line.includes("is not loaded"));
   expect(warnings).toHaveLength(isRoot ? 1 : 2);
   expect(rpc.stderr).toContain(join(prompts, "broken.md"));
+  expect(rpc.stderr, "a line of the file").toContain("at line 2, column");
   // One line each, without a picture of the place.
   expect(rpc.stderr.trim().split("\n")).toEqual(warnings);
 });
