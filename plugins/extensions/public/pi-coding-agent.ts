@@ -21,10 +21,12 @@ import * as tools from "../../tools/factories.ts";
 import type { Instance } from "../instance.ts";
 import { createModelRegistry } from "../model-registry.ts";
 import type { Runtime } from "../runtime.ts";
+import { AgentSession, agentSessions } from "./agent-session.ts";
 import { generateBranchSummary } from "./branch-summary.ts";
 import * as components from "./components.ts";
 import { parseFrontmatter } from "./frontmatter.ts";
 import { resizeImage } from "./resize-image.ts";
+import { createResourceLoaderClass } from "./resource-loader.ts";
 import { createSettingsManagerClass } from "./settings-manager.ts";
 import { skillFunctions } from "./skills.ts";
 import * as theme from "./theme.ts";
@@ -33,8 +35,7 @@ import { unavailable } from "./unavailable.ts";
 /** The version of the API that is spoken here, not of this program: extensions compare it. */
 const API_VERSION = "0.87.1";
 
-const withoutHost =
-  "AgentSession AgentSessionRuntime InteractiveMode DefaultResourceLoader DefaultPackageManager RpcClient ExtensionRunner LoginDialogComponent".split(" ");
+const withoutHost = "AgentSessionRuntime InteractiveMode DefaultPackageManager RpcClient ExtensionRunner LoginDialogComponent".split(" ");
 
 export function createCodingAgentModule(runtime: Runtime): object {
   const settings = () => runtime.kernel.tryService("settings");
@@ -104,9 +105,9 @@ export function createCodingAgentModule(runtime: Runtime): object {
     // what needs the inside of another program
     ...Object.fromEntries(withoutHost.map((name) => [name, unavailable(name)])),
     createExtensionRuntime: () => ({ flagValues: new Map(), pendingProviderRegistrations: [] }),
-    createAgentSession: async () => {
-      throw new Error("createAgentSession is not available here: start a session of your own with `pi --mode json`.");
-    },
+    createAgentSession: agentSessions(runtime),
+    AgentSession,
+    DefaultResourceLoader: createResourceLoaderClass(runtime),
   };
 }
 
