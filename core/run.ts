@@ -1,4 +1,5 @@
 /** Running or idle, the abort signal, and passes of the loop until nobody continues. */
+import { setMaxListeners } from "node:events";
 import type { RunDraft, RunOutcome } from "./contracts.ts";
 import { KernelError } from "./errors.ts";
 import type { Kernel } from "./kernel.ts";
@@ -47,6 +48,8 @@ export class Run {
   reserve(): void {
     if (this.active) throw new KernelError("E_BUSY", BUSY);
     this.#controller = new AbortController();
+    // As many tools may run at once as the model calls; Node warns of a leak from the eleventh on.
+    setMaxListeners(0, this.#controller.signal);
   }
 
   /** Gives a reserved run back: it was refused. */

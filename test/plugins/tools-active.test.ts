@@ -80,6 +80,14 @@ describe("the program", () => {
     expect(readFileSync(join(pi.places.cwd, "a.txt"), "utf8")).toBe("one\n2\n");
   });
 
+  it("many calls at once are no leak that Node would warn of", async () => {
+    const toolCalls = Array.from({ length: 15 }, () => ({ name: "bash", arguments: { command: "sleep 0.1" } }));
+    const pi = startRpc({ args: recordingModel([{ toolCalls }, "done"]).args });
+    await pi.prompt("go");
+    await pi.stop();
+    expect(pi.stderr).toBe("");
+  });
+
   it("abort ends a command and its children; the end of the program too", async () => {
     const model = recordingModel([{ toolCalls: [{ name: "bash", arguments: { command: "echo $$ > pid; echo a; sleep 100 & wait" } }] }, "done"]);
     const isAlive = (file: string) => existsSync(`/proc/${readFileSync(file, "utf8").trim()}`);
