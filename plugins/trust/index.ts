@@ -32,7 +32,7 @@ class TrustService implements Trust {
   readonly hooks: Trust["hooks"] = { deciding: new AsyncSeriesHook(["cwd"]), asked: new AsyncSeriesBailHook(["cwd"]) };
   readonly #kernel: PluginKernel;
   readonly #answers = new Map<string, boolean>();
-  /** whether a project needs trust, for those who ask before it is decided */
+  /** whether a project needs trust, until it is decided: that is asked several times at a start */
   readonly #undecided = new Map<string, boolean>();
   readonly #deciding = new Map<string, Promise<boolean>>();
   version = 0;
@@ -49,17 +49,11 @@ class TrustService implements Trust {
   }
 
   isTrusted(cwd: string = this.#settings.cwd()): boolean {
-    return this.#answers.get(cwd) ?? this.#fromCommandLine() ?? this.#beforeDecision(cwd);
+    return this.#answers.get(cwd) ?? this.#fromCommandLine() ?? !this.#needsTrust(cwd);
   }
 
   isUndecided(cwd: string): boolean {
     return !this.#answers.has(cwd) && this.#fromCommandLine() === undefined && this.#needsTrust(cwd);
-  }
-
-  #needsTrust(cwd: string): boolean {
-    const directory = join(cwd, this.#settings.branding.configDir);
-    const isPowerful = existsSync(directory) && powerful.some((name) => existsSync(join(directory, name)));
-    return isPowerful || this.#hasProjectSkills(cwd);
   }
 
   async decide(cwd: string): Promise<boolean> {
@@ -100,13 +94,18 @@ class TrustService implements Trust {
     this.version++;
   }
 
-  #beforeDecision(cwd: string): boolean {
+  #needsTrust(cwd: string): boolean {
     let needsTrust = this.#undecided.get(cwd);
     if (needsTrust === undefined) {
-      needsTrust = this.#needsTrust(cwd);
+      needsTrust = this.#isPowerful(cwd) || this.#hasProjectSkills(cwd);
       this.#undecided.set(cwd, needsTrust);
     }
-    return !needsTrust;
+    return needsTrust;
+  }
+
+  #isPowerful(cwd: string): boolean {
+    const directory = join(cwd, this.#settings.branding.configDir);
+    return existsSync(directory) && powerful.some((name) => existsSync(join(directory, name)));
   }
 
   #fromCommandLine(): boolean | undefined {
