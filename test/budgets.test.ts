@@ -8,6 +8,7 @@ import { Kernel } from "../core/index.ts";
 import { tapsOf } from "../core/taps.ts";
 import pi from "../src/distributions/pi.ts";
 import { preparePlaces, programPath, RpcProcess, startRpc, tempDir } from "./helpers/pi.ts";
+import { generator } from "./helpers/random.ts";
 
 /** Runs before the program: counts what it reads from disk and what it writes to stdout. */
 const counting = `
@@ -185,6 +186,46 @@ test("caches that nobody has written for long go when new ones are written; wher
   expect(start(home)).toBe(0);
   expect([old, recent, foreign].map((directory) => existsSync(directory))).toEqual([false, true, true]);
   expect(start("/proc/nowhere")).toBe(0);
+});
+
+test("a damaged cache, of scripts or of extensions, is made again and does no harm", () => {
+  const home = tempDir();
+  const cwd = tempDir();
+  mkdirSync(join(home, ".pi/agent/extensions"), { recursive: true });
+  writeFileSync(join(home, ".pi/agent/extensions/hello.ts"), 'export default (pi: any) => pi.registerCommand("hello", { handler() {} });');
+  const start = () => {
+    const input = '{"id":1,"type":"get_commands"}\n';
+    const { status, stdout } = spawnSync(process.execPath, [programPath, "--mode", "rpc", "--no-session"], {
+      cwd,
+      env: { PATH: process.env.PATH, HOME: home },
+      input,
+      encoding: "utf8",
+    });
+    return { status, commands: status === 0 && JSON.parse(stdout.split("\n")[0] as string).data.commands.map(({ name }: { name: string }) => name) };
+  };
+  const files = () =>
+    [".cache/pi-kernel", ".pi/agent/cache/extensions"].flatMap((directory) =>
+      readdirSync(join(home, directory), { recursive: true, encoding: "utf8" })
+        .map((name) => join(home, directory, name))
+        .filter((path) => statSync(path).isFile()),
+    );
+  expect(start()).toEqual({ status: 0, commands: ["hello"] });
+  const whole = new Map(files().map((path) => [path, readFileSync(path)]));
+  expect([...whole.keys()].some((path) => path.endsWith("core.cjs.bin"))).toBe(true);
+  const random = generator(20261119);
+  const damages: ((bytes: Buffer) => Uint8Array)[] = [
+    (bytes) => bytes.map((byte) => (random() < 0.0001 ? byte ^ 1 : byte)),
+    (bytes) => bytes.fill(0, Math.floor(bytes.length / 2)),
+    (bytes) => bytes.subarray(0, Math.floor(bytes.length * random())),
+    () => Buffer.alloc(0),
+    () => Buffer.from("something else"),
+  ];
+  for (const damage of damages) {
+    for (const [path, bytes] of whole) writeFileSync(path, damage(Buffer.from(bytes)));
+    expect(start()).toEqual({ status: 0, commands: ["hello"] });
+    // They are as good as before.
+    for (const [path, bytes] of whole) expect(statSync(path).size, path).toBeGreaterThan(bytes.length / 2);
+  }
 });
 
 test("two programs may start at once with no cache, and a cache that cannot be used does no harm", async () => {

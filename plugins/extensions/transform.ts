@@ -2,15 +2,15 @@
  * Compiles extension sources, remembering the results: private, atomic, and never able to break a load. A result is kept with its source
  * and counts only for exactly that: comparing costs less than Node's module for checksums.
  */
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile as compileTypeScript, type Transform } from "../shared/compiler.ts";
 import { makeDirectory } from "../shared/directories.ts";
 
 /** Changes with whatever changes the output for the same input. */
 const SALT = "jiti-2.7.0/2";
-/** A file that was not written to its end lacks it. */
-const END = "\n//end";
+/** A file ends with the time that it was given when it was written: whoever touches it changes that, and what was not written to its end lacks it. */
+const endOf = (seconds: number) => `\n//end ${seconds}`;
 /** Files kept; the oldest go first. */
 const MAX_FILES = 4000;
 
@@ -25,7 +25,7 @@ export function cachedTransform(directory: string | undefined, compile: Transfor
     const known = readKnown(file, head);
     if (known !== undefined) return { code: known };
     const output = compile(input);
-    if (!output.error) writeKnown(file, head + output.code + END);
+    if (!output.error) writeKnown(file, head + output.code);
     return output;
   };
 }
@@ -35,7 +35,7 @@ export function pruneCache(directory: string): void {
   try {
     const names = readdirSync(directory);
     if (names.length <= MAX_FILES) return;
-    const aged = names.map((name) => ({ name, time: statSync(join(directory, name)).mtimeMs })).sort((a, b) => a.time - b.time);
+    const aged = names.map((name) => ({ name, time: statSync(join(directory, name)).ctimeMs })).sort((a, b) => a.time - b.time);
     for (const { name } of aged.slice(0, names.length - MAX_FILES / 2)) rmSync(join(directory, name), { force: true });
   } catch {
     // Somebody else prunes at the same time, or the directory is gone: nothing is lost.
@@ -70,8 +70,10 @@ function isPrivate(directory: string): boolean {
 /** The code, if the file is whole and made of the same. */
 function readKnown(file: string, head: string): string | undefined {
   try {
-    const text = readFileSync(file, "utf8");
-    return text.startsWith(head) && text.endsWith(END) ? text.slice(head.length, -END.length) : undefined;
+    const found = statSync(file, { throwIfNoEntry: false });
+    const text = found ? readFileSync(file, "utf8") : "";
+    const end = endOf((found?.mtimeMs ?? 0) / 1000);
+    return text.startsWith(head) && text.endsWith(end) ? text.slice(head.length, -end.length) : undefined;
   } catch {
     return undefined;
   }
@@ -79,8 +81,11 @@ function readKnown(file: string, head: string): string | undefined {
 
 function writeKnown(file: string, text: string): void {
   const temporary = `${file}.${process.pid}.${Math.random().toString(36).slice(2)}`;
+  // Some time long ago, in seconds that every file system keeps.
+  const time = 1e9 + 2 * Math.floor(Math.random() * 1e8);
   try {
-    writeFileSync(temporary, text, { mode: 0o600 });
+    writeFileSync(temporary, text + endOf(time), { mode: 0o600 });
+    utimesSync(temporary, time, time);
     renameSync(temporary, file);
   } catch {
     try {

@@ -125,6 +125,22 @@ function sourceOf(name, memory) {
   return bytes.latin1Slice();
 }
 
+/**
+ * V8 does not look whether a cache is whole, and a damaged one ends the process. So a cache ends with the time that its file was given when
+ * it was written: whoever touches the file changes that.
+ */
+const SEAL = 10;
+
+function readCache(memory, file) {
+  const found = fs.statSync(file, { throwIfNoEntry: false });
+  const bytes = found && readInto(memory, file, 0);
+  const end = bytes ? bytes.length - SEAL : 0;
+  return end > 0 && bytes.latin1Slice(end) === String(found.mtimeMs / 1000) ? bytes.subarray(0, end) : undefined;
+}
+
+/** Some time long ago, in seconds that every file system keeps. */
+const someTime = () => 1e9 + 2 * Math.floor(Math.random() * 1e8);
+
 /** Evaluates a script of the build, with what V8 made of it last time. */
 function evaluate(name) {
   const memory = Buffer.allocUnsafeSlow(ENOUGH);
@@ -133,7 +149,7 @@ function evaluate(name) {
   let cachedData;
   if (trusted) {
     try {
-      cachedData = readInto(memory, cacheFile, 0);
+      cachedData = readCache(memory, cacheFile);
     } catch {}
   }
   const options = { filename: `${__dirname}/${name}`, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
@@ -198,8 +214,17 @@ function saveCaches() {
 function save(file, script) {
   const temporary = `${file}.${process.pid}`;
   const data = withUsualFlags(() => script.createCachedData());
+  const time = someTime();
   try {
-    fs.writeFileSync(temporary, data, { mode: 0o600 });
+    const descriptor = fs.openSync(temporary, "w", 0o600);
+    try {
+      fs.writeFileSync(descriptor, Buffer.concat([data, Buffer.from(String(time))]));
+      fs.futimesSync(descriptor, time, time);
+      // The name must not be there before what it names is, should the power go.
+      fs.fsyncSync(descriptor);
+    } finally {
+      fs.closeSync(descriptor);
+    }
     fs.renameSync(temporary, file);
   } catch (error) {
     // What a full disk took of it.
