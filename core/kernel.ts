@@ -117,11 +117,11 @@ export class Kernel {
     await this.hooks.start.promise();
   }
 
-  /** Ends in order: the run is aborted, then everybody gets to close. */
+  /** Ends in order: the run is aborted and none begins any more, then everybody gets to close. */
   stop(reason = "quit"): Promise<void> {
     this.#stopping ??= (async () => {
       this.hooks.stopping.call(reason);
-      await this.run.abort();
+      await this.run.close();
       await this.hooks.stop.promise(reason);
       await this.bus.flush();
     })();

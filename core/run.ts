@@ -6,6 +6,7 @@ import type { Kernel } from "./kernel.ts";
 import { type Beginning, runLoop } from "./loop.ts";
 import { passedOver, patiently } from "./patience.ts";
 
+const CLOSED = "The agent is shutting down.";
 export const BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.";
 
 /** Something besides a run that keeps the session from being idle, e.g. a compaction. */
@@ -20,6 +21,7 @@ export class Run {
   #hasBegun = false;
   readonly #occupations = new Set<Occupation>();
   #waiting: (() => void)[] = [];
+  #isClosed = false;
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel;
@@ -39,6 +41,11 @@ export class Run {
     return this.active && !this.#hasBegun;
   }
 
+  /** The agent is being stopped: no run begins any more. */
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
   /** of the active run */
   get signal(): AbortSignal | undefined {
     return this.#controller?.signal;
@@ -46,6 +53,7 @@ export class Run {
 
   /** Claims the run before anything is awaited, so that two prompts cannot race. */
   reserve(): void {
+    if (this.#isClosed) throw new KernelError("E_REFUSED", CLOSED);
     if (this.active) throw new KernelError("E_BUSY", BUSY);
     this.#controller = new AbortController();
     // As many tools may run at once as the model calls; Node warns of a leak from the eleventh on.
@@ -82,6 +90,7 @@ export class Run {
   /** Keeps the session busy with something that `abort` cancels; the answer ends it. */
   occupy(occupation: Occupation): () => void {
     this.#occupations.add(occupation);
+    if (this.#isClosed) occupation.abort();
     return () => {
       this.#occupations.delete(occupation);
       this.#wakeIfIdle();
@@ -93,6 +102,12 @@ export class Run {
     this.#controller?.abort();
     for (const occupation of this.#occupations) occupation.abort();
     return this.whenIdle();
+  }
+
+  /** Cancels what is going on, and nothing begins any more. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.abort();
   }
 
   whenIdle(): Promise<void> {

@@ -95,7 +95,9 @@ const laneOf = (deliverAs: SendMessageOptions["deliverAs"]) => (deliverAs === "f
 
 /** Does it now, or once the dispatch of agent_settled is over. What fails later is reported, unless somebody waits for it. */
 function perform(runtime: Runtime, during: string, { settles }: Sending, work: () => Promise<void>, startsRun: boolean): Promise<void> {
-  const start = (): Promise<void> => runtime.leave(work);
+  // At the end of the program nothing begins any more; that is no mistake of the extension's.
+  const isTooLate = () => startsRun && runtime.kernel.run.closed;
+  const start = async (): Promise<void> => (isTooLate() ? undefined : runtime.leave(work));
   const { deferred } = runtime;
   const started = startsRun && deferred ? new Promise<void>((resolve, reject) => deferred.push(() => start().then(resolve, reject))) : start();
   if (settles) return started.then(() => runtime.leave(() => runtime.kernel.run.whenIdle()));

@@ -58,7 +58,7 @@ async function serve(kernel: PluginKernel, io: Io): Promise<number> {
   ];
   try {
     for (const prompt of prompts) {
-      if (isGone) break;
+      if (isGone || kernel.run.closed) break;
       await runPrompt(kernel, prompt);
     }
     await writer.flush();

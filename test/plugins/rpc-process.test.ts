@@ -264,3 +264,19 @@ describe("ending", () => {
     await until(() => !isAlive(Number(pid)));
   });
 });
+
+test("a prompt that waits for the end of a run begins none once the agent is being stopped", async () => {
+  const lazy = `export default (pi: any) => pi.registerTool({ name: "lazy", label: "l", description: "d", parameters: { type: "object", properties: {} },
+    execute: async () => { await new Promise((resolve) => setTimeout(resolve, 700)); return { content: [] }; } });`;
+  const rpc = startRpc({ script: { responses: [{ toolCalls: [{ name: "lazy", arguments: {} }] }, "unwanted"] }, agentFiles: { "extensions/lazy.ts": lazy } });
+  rpc.send({ type: "prompt", message: "go" });
+  await rpc.find(({ type }) => type === "tool_execution_start");
+  rpc.send({ id: "next", type: "abort_and_prompt", message: "and then?" });
+  rpc.send({ id: "state", type: "abort_retry" });
+  await rpc.find(({ id }) => id === "state");
+  rpc.child.kill("SIGTERM");
+  expect(await rpc.exited).toEqual({ status: 143, signal: null });
+  const frames = rpc.frames.filter(({ type }) => type !== "message_update");
+  expect(frames.filter(({ type }) => type === "agent_start")).toHaveLength(1);
+  expect(frames.find(({ id }) => id === "next")).toMatchObject({ success: false, error: "The agent is shutting down." });
+});
