@@ -2,7 +2,7 @@
 import type { RunOutcome } from "../../core/index.ts";
 import type { EntryDraft } from "../session/contract.ts";
 import { convertToLlm } from "../shared/conversation.ts";
-import { messagesOf } from "../shared/session-context.ts";
+import { projectionOf } from "../shared/session-context.ts";
 import { assertJson } from "./json.ts";
 import type { Runtime } from "./runtime.ts";
 import type { BoundaryDraft, BoundaryResult, BoundaryState } from "./types.ts";
@@ -17,8 +17,7 @@ export function boundaryState(runtime: Runtime, outcome: RunOutcome["status"]): 
   Object.defineProperty(state, "context", {
     enumerable: true,
     get() {
-      const contextEntries = [...(kernel.tryService("session")?.contextEntries() ?? [])];
-      const contextMessages = messagesOf(contextEntries);
+      const { entries: contextEntries, messages: contextMessages } = projectionOf(kernel.tryService("session")?.contextEntries() ?? []);
       const canContinue = !kernel.queue.isEmpty() || contextMessages.at(-1)?.role !== "assistant";
       return { contextEntries, contextMessages, llmMessages: convertToLlm(contextMessages), pendingMessages: [], canContinue };
     },

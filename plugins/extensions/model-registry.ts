@@ -1,11 +1,12 @@
 /** `ctx.modelRegistry`: models and credentials, and model calls of one's own. */
-import { type Model, messageOf } from "../../core/index.ts";
+import { messageOf } from "../../core/index.ts";
 import type { Models } from "../models/contract.ts";
 import type { Instance } from "./instance.ts";
 import { complete, streamSimple } from "./model-calls.ts";
+import { knownProvider } from "./provider-object.ts";
 import { registerProvider, unregisterProvider } from "./providers.ts";
 import type { Runtime } from "./runtime.ts";
-import type { Context, ModelRegistry, StreamOptions } from "./types.ts";
+import type { ModelRegistry } from "./types.ts";
 
 export function createModelRegistry(runtime: Runtime, instance: Instance): ModelRegistry {
   const models = (): Models => {
@@ -35,14 +36,13 @@ export function createModelRegistry(runtime: Runtime, instance: Instance): Model
     },
     getApiKey: async (model) => (await usable(() => models().auth(model)))?.apiKey,
     getApiKeyForProvider: providerKey,
-    getProviderAuth: (provider) => usable(() => models().providerAuth(provider)),
-    getProvider(id) {
-      const known = models();
-      const getModels = () => known.all().filter(({ provider }) => provider === id);
-      if (getModels().length === 0 && !known.providers().includes(id)) return undefined;
-      const open = (model: Model, context: Context, options?: StreamOptions) => usable(() => streamSimple(runtime, model, context, options));
-      return { id, name: known.displayName(id), getModels, stream: open, streamSimple: open };
+    async getProviderAuth(provider) {
+      const auth = await usable(() => models().providerAuth(provider));
+      const { source } = models().authStatus(provider);
+      // Newer versions of the API have what authorizes in a field of its own.
+      return auth && { ...auth, auth, ...(source && { source }) };
     },
+    getProvider: (id) => usable(() => knownProvider(runtime, id)),
     getRegisteredProviderConfig: (provider) => usable(() => runtime.instances.find(({ providers }) => providers.has(provider))?.providers.get(provider)),
     complete: (model, context, options) => usable(() => complete(runtime, model, context, options)),
     stream: (model, context, options) => usable(() => streamSimple(runtime, model, context, options)),
@@ -51,6 +51,13 @@ export function createModelRegistry(runtime: Runtime, instance: Instance): Model
     getError: () => models().error(),
     registerProvider: (name, config) => usable(() => registerProvider(runtime, instance, name, config)),
     unregisterProvider: (name) => usable(() => unregisterProvider(instance, name)),
-    authStorage: { get: (provider) => models().credential(provider), getApiKey: providerKey },
+    authStorage: {
+      get: (provider) => models().credential(provider),
+      has: (provider) => models().credential(provider) !== undefined,
+      hasAuth: (provider) => models().authStatus(provider).configured,
+      set: (provider, credential) => usable(() => models().setCredential(provider, credential)),
+      remove: (provider) => usable(() => models().setCredential(provider, undefined)),
+      getApiKey: providerKey,
+    },
   };
 }

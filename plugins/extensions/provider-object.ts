@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import type { Model } from "../../core/index.ts";
 import type { Credential, OAuthCredential } from "../models/contract.ts";
 import type { Instance } from "./instance.ts";
+import { streamSimple } from "./model-calls.ts";
 import type { Runtime } from "./runtime.ts";
 import type { ProviderConfig, ProviderObject, RequestAuth, StreamSimple } from "./types.ts";
 
@@ -155,5 +156,24 @@ export function lazyOAuth({ name, load }: { name: string; load(): Promise<OAuth>
     async toAuth(credential) {
       return (await (await loaded()).toAuth?.(credential)) ?? { apiKey: credential.access };
     },
+  };
+}
+
+/** A provider that is here already, as extensions look at one or make another of it. */
+export function knownProvider(runtime: Runtime, id: string): ProviderObject | undefined {
+  const models = runtime.kernel.service("models");
+  const getModels = () => models.all().filter(({ provider }) => provider === id);
+  const [first] = getModels();
+  if (!first && !models.providers().includes(id)) return undefined;
+  const name = models.displayName(id);
+  const open: StreamSimple = (model, context, options) => streamSimple(runtime, model, context, options);
+  return {
+    id,
+    name,
+    ...(first && { baseUrl: first.baseUrl }),
+    auth: { apiKey: envApiKeyAuth(name, runtime.kernel.registry("modelSources").get(id)?.keyVariables ?? []) },
+    getModels,
+    stream: open,
+    streamSimple: open,
   };
 }

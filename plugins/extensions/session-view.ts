@@ -1,6 +1,6 @@
 /** The session as extensions know it: `ctx.sessionManager`, and the writable one that `setup` of a new session gets. */
 import type { Session, SessionReader } from "../session/contract.ts";
-import { buildSessionContext, messagesOf } from "../shared/session-context.ts";
+import { buildSessionContext, projectionOf } from "../shared/session-context.ts";
 import type { Instance } from "./instance.ts";
 import type { Runtime } from "./runtime.ts";
 import type { ReadonlySessionManager, WritableSessionManager } from "./types.ts";
@@ -56,9 +56,6 @@ function reader(runtime: Runtime, session: () => SessionReader): ReadonlySession
       const opened = session();
       return buildSessionContext(opened.entries(), opened.leafId());
     },
-    buildSessionProjection: () => {
-      const contextEntries = [...session().contextEntries()];
-      return { contextEntries, contextMessages: messagesOf(contextEntries) };
-    },
+    buildSessionProjection: () => projectionOf(session().contextEntries()),
   };
 }

@@ -15,7 +15,9 @@ import type {
   UserContent,
 } from "../../core/index.ts";
 import type { CompactionPreparation, CompactionReason, CompactionResult } from "../compaction/contract.ts";
+import type { Credential } from "../models/contract.ts";
 import type { SessionEntry, SessionHeader, TreeNode } from "../session/contract.ts";
+import type { SessionProjection } from "../shared/session-context.ts";
 import type { SystemPromptOptions } from "../system-prompt/contract.ts";
 import type { BashOperations, BashOutcome } from "../user-bash/contract.ts";
 
@@ -131,7 +133,7 @@ export interface ReadonlySessionManager {
   isPersisted(): boolean;
   buildContextEntries(): SessionEntry[];
   buildSessionContext(): SessionContext;
-  buildSessionProjection(): { contextEntries: SessionEntry[]; contextMessages: AgentMessage[] };
+  buildSessionProjection(): SessionProjection;
 }
 
 /** What `setup` of a new session may do besides reading. */
@@ -171,15 +173,6 @@ export type ApiKeyAndHeaders =
   | { ok: true; apiKey?: string; headers?: Record<string, string>; baseUrl?: string; env?: Record<string, string> }
   | { ok: false; error: string };
 
-/** A provider with its models, and calls of them with its credential. */
-export interface RegistryProvider {
-  id: string;
-  name: string;
-  getModels(): Model[];
-  stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
-  streamSimple(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
-}
-
 export interface ModelRegistry {
   getAll(): Model[];
   getAvailable(): Model[];
@@ -191,9 +184,9 @@ export interface ModelRegistry {
   getApiKeyAndHeaders(model: Model): Promise<ApiKeyAndHeaders>;
   getApiKey(model: Model): Promise<string | undefined>;
   getApiKeyForProvider(provider: string): Promise<string | undefined>;
-  getProviderAuth(provider: string): Promise<{ apiKey?: string; headers?: Record<string, string> } | undefined>;
+  getProviderAuth(provider: string): Promise<{ auth: RequestAuth; source?: string; apiKey?: string; headers?: Record<string, string> } | undefined>;
   /** undefined if nobody has heard of it */
-  getProvider(id: string): RegistryProvider | undefined;
+  getProvider(id: string): ProviderObject | undefined;
   /** what an extension registered under that name */
   getRegisteredProviderConfig(provider: string): ProviderConfig | undefined;
   complete(model: Model, context: Context, options?: StreamOptions): Promise<AssistantMessage>;
@@ -203,7 +196,14 @@ export interface ModelRegistry {
   getError(): string | undefined;
   registerProvider(name: string | ProviderObject, config?: ProviderConfig): void;
   unregisterProvider(name: string): void;
-  readonly authStorage: { get(provider: string): unknown; getApiKey(provider: string): Promise<string | undefined> };
+  readonly authStorage: {
+    get(provider: string): unknown;
+    has(provider: string): boolean;
+    hasAuth(provider: string): boolean;
+    set(provider: string, credential: Credential): Promise<void>;
+    remove(provider: string): Promise<void>;
+    getApiKey(provider: string): Promise<string | undefined>;
+  };
 }
 
 export interface ContextUsage {
@@ -483,7 +483,7 @@ export interface BoundaryState {
   continue: boolean;
   outcome: "completed" | "aborted" | "error";
   context: {
-    contextEntries: SessionEntry[];
+    contextEntries: SessionProjection["entries"];
     contextMessages: AgentMessage[];
     llmMessages: AgentMessage[];
     pendingMessages: AgentMessage[];

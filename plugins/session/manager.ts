@@ -1,6 +1,6 @@
 /** `SessionManager`, the class by which extensions work on session files of their own: pi's names over our documents. */
 import { type AgentMessage, type ThinkingLevel, textOf, type UserContent } from "../../core/index.ts";
-import { buildSessionContext, contextEntries, messagesOf, type SessionContext } from "../shared/session-context.ts";
+import { buildSessionContext, contextEntries, projectionOf, type SessionContext, type SessionProjection } from "../shared/session-context.ts";
 import { sessionDir } from "./choose.ts";
 import type { EntryDraft, SessionEntry, SessionHeader, SessionInfo, TreeNode } from "./contract.ts";
 import { copyPath, type DocumentOptions, SessionDocument } from "./document.ts";
@@ -140,9 +140,8 @@ export function defineSessionManager(places: DefaultPlaces): SessionManagerClass
       return buildSessionContext(this.#tree.entries(), this.getLeafId());
     }
 
-    buildSessionProjection(): { contextEntries: SessionEntry[]; contextMessages: AgentMessage[] } {
-      const entries = this.buildContextEntries();
-      return { contextEntries: entries, contextMessages: messagesOf(entries) };
+    buildSessionProjection(): SessionProjection {
+      return projectionOf(this.buildContextEntries());
     }
 
     // ---------------------------------------------------------- writing

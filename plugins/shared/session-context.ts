@@ -31,6 +31,17 @@ export function contextMessages(entries: readonly SessionEntry[]): (AgentMessage
   });
 }
 
+/** Each context entry with what it adds to the conversation, and the conversation. */
+export interface SessionProjection {
+  entries: { sourceEntry: SessionEntry; messages: AgentMessage[] }[];
+  messages: AgentMessage[];
+}
+
+export function projectionOf(entries: readonly SessionEntry[]): SessionProjection {
+  const added = contextMessages(entries).map((message) => (message ? [message] : []));
+  return { entries: entries.map((sourceEntry, index) => ({ sourceEntry, messages: added[index] ?? [] })), messages: added.flat() };
+}
+
 /** What one entry adds to the conversation. */
 export function entryMessage(entry: SessionEntry): AgentMessage | undefined {
   switch (entry.type) {

@@ -57,3 +57,42 @@ test("a command without a handler is reported, and the rest of the extension wor
   expect(await command(rpc, "/good")).toEqual(["here"]);
   expect(errors(rpc)).toMatchObject([{ event: "register_command" }, { event: "register_command", error: expect.stringContaining('"bare"') }]);
 });
+
+test("what stands behind the interface looks as newer versions have it", async () => {
+  const rpc = startWith(
+    {
+      "shapes.ts": `import { AuthStorage, buildSessionProjection, createBashToolDefinition, createReadToolDefinition } from "@earendil-works/pi-coding-agent";
+      export default (pi: any) => {
+        const bash = createBashToolDefinition("/");
+        pi.registerTool({ ...bash, renderCall: (args: any, theme: any, context: any) => bash.renderCall(args, theme, context) });
+        pi.on("agent_before_settle", ({ context }: any, ctx: any) => ctx.ui.notify("boundary " + context.contextEntries.map(({ sourceEntry, messages }: any) => sourceEntry.type + messages.length).join()));
+        pi.registerCommand("drawn", { handler: (_: string, ctx: any) => {
+          ctx.ui.notify(bash.renderCall({ command: "ls -la" }).render(4).join("|"));
+          ctx.ui.notify(createReadToolDefinition("/").renderResult({ content: [{ type: "text", text: "a\\nb" }] }).render(80).join("|"));
+        } });
+        pi.registerCommand("session", { handler: (_: string, ctx: any) => {
+          const { entries, messages } = ctx.sessionManager.buildSessionProjection();
+          ctx.ui.notify([entries.length, entries.at(-1).messages[0] === messages.at(-1), messages.map((m: any) => m.role).join("+"), buildSessionProjection(ctx.sessionManager.getBranch()).messages.length].join());
+        } });
+        pi.registerCommand("auth", { handler: async (_: string, ctx: any) => {
+          const { authStorage } = ctx.modelRegistry;
+          await authStorage.set("mine", { type: "api_key", key: "k" });
+          ctx.ui.notify([authStorage.has("mine"), AuthStorage.create().hasAuth("mine"), AuthStorage.create().hasAuth("openai")].join());
+          pi.registerProvider("mine", { baseUrl: "http://x", apiKey: "other", api: "openai-completions", models: [{ id: "m", name: "m" }] });
+          const { auth, apiKey, source } = await ctx.modelRegistry.getProviderAuth("mine");
+          const provider = ctx.modelRegistry.getProvider("mine");
+          ctx.ui.notify([auth.apiKey, apiKey, source, provider.baseUrl, typeof provider.auth.apiKey.resolve, provider.getModels().length].join());
+          await authStorage.remove("mine");
+          ctx.ui.notify(String(authStorage.has("mine")));
+        } });
+      };`,
+    },
+    { env: { OPENAI_API_KEY: "from-outside" } },
+  );
+  const frames = await rpc.prompt("hello");
+  expect(frames.find(({ method }) => method === "notify")?.message).toMatch(/^boundary .*message1,message1$/);
+  expect(await command(rpc, "/drawn")).toEqual(["bash| ls |-la", "a|b"]);
+  expect((await command(rpc, "/session"))[0]).toMatch(/^\d+,true,user\+assistant,2$/);
+  expect(await command(rpc, "/auth")).toEqual(["true,true,true", "k,k,stored,http://x,function,1", "false"]);
+  expect(errors(rpc)).toEqual([]);
+});

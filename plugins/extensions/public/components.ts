@@ -3,7 +3,7 @@
 type Paint = (text: string) => string;
 
 /** Whatever it is given, it can be rendered. */
-class Plain {
+export class Plain {
   readonly args: unknown[];
 
   constructor(...args: unknown[]) {

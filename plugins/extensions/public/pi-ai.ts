@@ -5,9 +5,9 @@ import { uuidv7 } from "../../shared/ids.ts";
 import { isContextOverflow } from "../../shared/overflow.ts";
 import { clampUp, supportedLevels } from "../../shared/thinking.ts";
 import { complete, streamSimple } from "../model-calls.ts";
-import { createProvider, envApiKeyAuth, lazyOAuth } from "../provider-object.ts";
+import { createProvider, envApiKeyAuth, knownProvider, lazyOAuth } from "../provider-object.ts";
 import type { Runtime } from "../runtime.ts";
-import type { Context, ProviderObject, StreamOptions } from "../types.ts";
+import type { Context, StreamOptions } from "../types.ts";
 import { collapseSystemMessages, getCurrentSystemMessage, getCurrentSystemPrompt, getCurrentTools, readContext } from "./dual-context.ts";
 import { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream } from "./event-stream.ts";
 import { typebox } from "./typebox.ts";
@@ -70,7 +70,7 @@ export function createAiModule(runtime: Runtime): object {
     getBuiltinModels: modelsOf,
     getBuiltinProviders: () => models()?.providers() ?? [],
     getBuiltinModelDataGeneratedAt: () => undefined,
-    builtinProviders: () => (models()?.providers() ?? []).map((id) => builtinProvider(runtime, id)),
+    builtinProviders: () => (models()?.providers() ?? []).flatMap((id) => knownProvider(runtime, id) ?? []),
     calculateCost: (model: Model, usage: Usage) => {
       usage.cost = calculateCost(model, usage);
       return usage.cost;
@@ -91,26 +91,6 @@ export function createAiModule(runtime: Runtime): object {
     extractDiagnosticError: (error: unknown) => ({ message: error instanceof Error ? error.message : String(error) }),
     getOAuthProvider: () => undefined,
     getOAuthProviders: () => [],
-  };
-}
-
-/** A provider that is here already, as extensions take one to make another of it. */
-function builtinProvider(runtime: Runtime, id: string): ProviderObject {
-  const models = () => runtime.kernel.service("models");
-  const [first] = models()
-    .all()
-    .filter(({ provider }) => provider === id);
-  return {
-    id,
-    name: models().displayName(id),
-    ...(first && { baseUrl: first.baseUrl }),
-    auth: { apiKey: envApiKeyAuth(models().displayName(id), runtime.kernel.registry("modelSources").get(id)?.keyVariables ?? []) },
-    getModels: () =>
-      models()
-        .all()
-        .filter(({ provider }) => provider === id),
-    stream: (model, context, options) => streamSimple(runtime, model, context, options),
-    streamSimple: (model, context, options) => streamSimple(runtime, model, context, options),
   };
 }
 

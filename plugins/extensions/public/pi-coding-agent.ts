@@ -11,12 +11,13 @@ import {
   getLatestCompactionEntry,
   shouldCompact,
 } from "../../compaction/cut.ts";
+import type { Credential } from "../../models/contract.ts";
 import type { SessionEntry } from "../../session/contract.ts";
 import { defineSessionManager } from "../../session/manager.ts";
 import { calculateContextTokens, convertToLlm, estimateTokens, serializeConversation } from "../../shared/conversation.ts";
 import { splitFrontmatter } from "../../shared/frontmatter.ts";
 import { homeDirectory } from "../../shared/paths.ts";
-import { buildSessionContext, contextEntries, entryMessage } from "../../shared/session-context.ts";
+import { buildSessionContext, contextEntries, entryMessage, projectionOf } from "../../shared/session-context.ts";
 import * as tools from "../../tools/factories.ts";
 import type { Instance } from "../instance.ts";
 import { createModelRegistry } from "../model-registry.ts";
@@ -30,6 +31,7 @@ import { createResourceLoaderClass } from "./resource-loader.ts";
 import { createSettingsManagerClass } from "./settings-manager.ts";
 import { skillFunctions } from "./skills.ts";
 import * as theme from "./theme.ts";
+import { withRenderers } from "./tool-renderers.ts";
 import { unavailable } from "./unavailable.ts";
 
 /** The version of the API that is spoken here, not of this program: extensions compare it. */
@@ -68,6 +70,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
     SessionManager: defineSessionManager({ agentDir, cwd: () => runtime.cwd }),
     buildSessionContext,
     buildContextEntries: (entries: SessionEntry[]) => contextEntries(entries),
+    buildSessionProjection: (entries: SessionEntry[]) => projectionOf(contextEntries(entries)),
     sessionEntryToContextMessages: (entry: SessionEntry) => [entryMessage(entry)].filter((message) => message !== undefined),
     getLatestCompactionEntry,
     parseSessionEntries,
@@ -90,7 +93,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
 
     // configuration
     SettingsManager: createSettingsManagerClass({ cwd: () => runtime.cwd, agentDir, configDir }),
-    AuthStorage: createAuthStorageClass(agentDir),
+    AuthStorage: createAuthStorageClass(runtime, agentDir),
     ModelRegistry: createModelRegistryClass(runtime),
     readStoredCredential: (provider: string) => readCredentials(join(agentDir(), "auth.json"))[provider],
     createEventBus,
@@ -116,10 +119,10 @@ function keepSystem(message: AgentMessage): UserMessage | undefined {
   return (message as { role: string }).role === "system" ? (message as unknown as UserMessage) : undefined;
 }
 
-/** `createReadToolDefinition` and its like are other names of the factories. */
+/** `createReadToolDefinition` and its like: the tools with what draws them. */
 function definitions(): Record<string, unknown> {
-  const factories = Object.entries(tools).filter(([name]) => /^create\w+Tool$/.test(name));
-  return Object.fromEntries(factories.map(([name, factory]) => [`${name}Definition`, factory]));
+  const factories = Object.entries(tools).filter(([name]) => /^create\w+Tool$/.test(name)) as [string, (...args: unknown[]) => { name: string }][];
+  return Object.fromEntries(factories.map(([name, factory]) => [`${name}Definition`, (...args: unknown[]) => withRenderers(factory(...args))]));
 }
 
 function isResultOf(tool: string) {
@@ -174,7 +177,8 @@ function readCredentials(file: string): Credentials {
   }
 }
 
-function createAuthStorageClass(agentDir: () => string) {
+function createAuthStorageClass(runtime: Runtime, agentDir: () => string) {
+  const models = () => runtime.kernel.tryService("models");
   return class AuthStorage {
     readonly #file: string;
 
@@ -186,6 +190,11 @@ function createAuthStorageClass(agentDir: () => string) {
     }
     get = (provider: string) => readCredentials(this.#file)[provider];
     has = (provider: string): boolean => this.get(provider) !== undefined;
+    /** also by a variable or a configuration */
+    hasAuth = (provider: string): boolean => this.has(provider) || models()?.authStatus(provider).configured === true;
+    set = async (provider: string, credential: Credential): Promise<void> => models()?.setCredential(provider, credential);
+    remove = async (provider: string): Promise<void> => models()?.setCredential(provider, undefined);
+    reload(): void {}
     list = (): string[] => Object.keys(readCredentials(this.#file));
     getApiKey = async (provider: string): Promise<string | undefined> => this.get(provider)?.key ?? this.get(provider)?.access;
   };
