@@ -1,5 +1,6 @@
 /** `pi.exec`: a child process without a shell. Never rejects. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { signalTree } from "../shared/process-tree.ts";
 import type { ExecOptions, ExecResult } from "./types.ts";
 
 const KILL_AFTER_MS = 5000;
@@ -33,8 +34,9 @@ export function exec(
     const kill = () => {
       if (killed || settled) return;
       killed = true;
-      child?.kill("SIGTERM");
-      timers.push(setTimeout(() => child?.kill("SIGKILL"), KILL_AFTER_MS));
+      if (!child) return;
+      signalTree(child, "SIGTERM");
+      timers.push(setTimeout(() => signalTree(child, "SIGKILL"), KILL_AFTER_MS));
     };
     const child = start(command, args, cwd);
     if (!child) return finish(1);

@@ -6,6 +6,7 @@ import type { ResourceOwner } from "../process/contract.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { SessionChange, SessionChanged } from "../session/contract.ts";
 import { now } from "../shared/clock.ts";
+import { signalTree } from "../shared/process-tree.ts";
 import { createApi } from "./api.ts";
 import { Instance } from "./instance.ts";
 import { defaultOf, type EvaluatedModule, filesInStack, LoadError, located, ModuleReader } from "./load.ts";
@@ -412,7 +413,7 @@ export class ExtensionHost {
     const { instances } = this.runtime;
     for (const slot of this.slots) delete slot.live;
     this.refresh();
-    for (const child of this.runtime.execs) child.kill("SIGTERM");
+    for (const child of this.runtime.execs) signalTree(child, "SIGTERM");
     await Promise.all(instances.map((instance) => this.retire(instance)));
     // Nobody waits for a command any more.
     for (const instance of instances) this.kernel.tryService("process")?.releaseOwner(instance);

@@ -6,6 +6,7 @@ import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { Server } from "node:net";
 import timers from "node:timers";
+import { signalTree } from "../shared/process-tree.ts";
 import type { ResourceOwner } from "./contract.ts";
 
 type AnyFunction = (...args: any[]) => any;
@@ -52,7 +53,7 @@ export function createOwnership(find: (error: unknown) => ResourceOwner | undefi
         timers.clearTimeout(timer as NodeJS.Timeout);
         owner.timers.delete(timer);
       }
-      for (const child of owner.children) child.kill("SIGTERM");
+      for (const child of owner.children) signalTree(child, "SIGTERM");
       owner.children.clear();
       for (const listener of owner.listeners) close(listener);
       owner.listeners.clear();

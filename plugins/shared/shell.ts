@@ -1,9 +1,10 @@
 /** Running a shell command: its own process group, both outputs in one pipe, and an end that leaves nothing behind. */
 import type { ChildProcess } from "node:child_process";
-import { accessSync, constants as fsConstants, readdirSync, readFileSync, statSync } from "node:fs";
+import { accessSync, constants as fsConstants, statSync } from "node:fs";
 import { constants as osConstants } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Writable } from "node:stream";
+import { descendantsOf, signalQuietly } from "./process-tree.ts";
 
 export interface ExecOptions {
   /** A promise in answer holds the pipe until it resolves. */
@@ -179,42 +180,7 @@ function isGroupAlive(pid: number): boolean {
 export function killTree(pid: number): void {
   const descendants = descendantsOf(pid);
   // Not the leader by its own number: once it is gone, somebody else may have got that.
-  for (const target of [-pid, ...descendants]) {
-    try {
-      process.kill(target, "SIGKILL");
-    } catch {
-      // gone already
-    }
-  }
-}
-
-/** Children of children, where /proc tells; elsewhere the group must do. */
-function descendantsOf(pid: number): number[] {
-  const children = new Map<number, number[]>();
-  let names: string[];
-  try {
-    names = readdirSync("/proc");
-  } catch {
-    return [];
-  }
-  for (const name of names) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
-      // The command's name is in parentheses and may hold anything.
-      const parent = Number(stat.slice(stat.lastIndexOf(")") + 4).split(" ", 1)[0]);
-      children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
-    } catch {
-      // gone already
-    }
-  }
-  const found: number[] = [];
-  for (const queue = [pid]; queue.length > 0; ) {
-    const next = children.get(queue.pop() as number) ?? [];
-    found.push(...next);
-    queue.push(...next);
-  }
-  return found;
+  for (const target of [-pid, ...descendants]) signalQuietly(target, "SIGKILL");
 }
 
 // ---------------------------------------------------------------- running

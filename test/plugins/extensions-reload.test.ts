@@ -464,3 +464,36 @@ test("a command under way keeps its time limit when the version that started it 
   await expect.poll(() => existsSync(join(rpc.places.cwd, "result.json")), { timeout: 10_000 }).toBe(true);
   expect(JSON.parse(readFileSync(join(rpc.places.cwd, "result.json"), "utf8"))).toEqual({ stdout: "", stderr: "", code: 0, killed: true });
 });
+
+test("what children of an extension have started ends with them: at a time limit, at a reload and with the agent", async () => {
+  const rpc = startWith({
+    "p.ts": `import { spawn } from "node:child_process"; import { existsSync, readFileSync } from "node:fs"; import { setTimeout as sleep } from "node:timers/promises";
+      export default (pi: any) => pi.registerCommand("start", { handler: async (how: string, ctx: any) => {
+        const file = ctx.cwd + "/" + how;
+        const shell = ["-c", "sh -c 'echo $$ > " + file + " && exec sleep 300'; true"];
+        const ended = how === "spawn" ? spawn("sh", shell) : pi.exec("sh", shell, { timeout: how === "limit" ? 300 : undefined });
+        while (!existsSync(file) || !readFileSync(file, "utf8").trim()) await sleep(10);
+        if (how === "limit") await ended;
+        ctx.ui.notify(readFileSync(file, "utf8").trim());
+      } });`,
+  });
+  const started = async (how: string) => Number((await command(rpc, `/start ${how}`))[0]);
+  const isAlive = (pid: number) => {
+    try {
+      process.kill(pid, 0);
+      return !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
+    } catch {
+      return false;
+    }
+  };
+  const gone = (pid: number) => expect.poll(() => isAlive(pid)).toBe(false);
+  await gone(await started("limit"));
+  const spawned = await started("spawn");
+  expect(isAlive(spawned)).toBe(true);
+  await rpc.ask("reload");
+  await gone(spawned);
+  const last = await started("exec");
+  expect(isAlive(last)).toBe(true);
+  await rpc.stop();
+  await gone(last);
+});
