@@ -19,6 +19,10 @@ export function parseArguments(argv: readonly string[], flags: readonly Flag[]):
   const rest = [...argv];
 
   const take = (flag: Flag, inline: string | undefined, shown: string) => {
+    if (flag.type === "boolean" && !isOn(inline, shown)) {
+      options[flag.name] = false;
+      return;
+    }
     given.push(flag.name);
     if (flag.type === "boolean") options[flag.name] = true;
     else if (flag.type === "optional") options[flag.name] = inline ?? (isValue(rest[0]) ? rest.shift() : true);
@@ -46,6 +50,12 @@ export function parseArguments(argv: readonly string[], flags: readonly Flag[]):
     else prompts.push(word);
   }
   return { options, given };
+}
+
+function isOn(inline: string | undefined, shown: string): boolean {
+  if (inline === undefined || inline === "true") return true;
+  if (inline === "false") return false;
+  throw new KernelError("E_USAGE", `Option ${shown} takes no value.`);
 }
 
 const isValue = (word: string | undefined): word is string => word !== undefined && !word.startsWith("-") && !word.startsWith("@");

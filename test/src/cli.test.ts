@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runPi } from "../helpers/pi.ts";
+import { preparePlaces, runPi } from "../helpers/pi.ts";
 
 /** What a broken invocation must look like: one sentence on stderr, nothing on stdout, status 1. */
 function expectOneSentence({ stdout, stderr, status }: Awaited<ReturnType<typeof runPi>>, text: string | RegExp): void {
@@ -39,6 +41,18 @@ describe("the command line", () => {
   it("an option without its value says so", async () => {
     expectOneSentence(await runPi({ args: ["--model"] }), "Option --model needs a value");
     expectOneSentence(await runPi({ args: ["--distribution"] }), "Option --distribution needs a value");
+    expectOneSentence(await runPi({ args: ["--no-session=yes", "hi"] }), "Option --no-session takes no value");
+  });
+
+  it("a switch may say true or false", async () => {
+    const kept = async (option: string) => {
+      const { agentDir, ...places } = preparePlaces();
+      const { status } = await runPi({ home: places.home, cwd: places.cwd, args: ["--model", "offline/demo", option, "hi"] });
+      return { status, isKept: existsSync(join(agentDir, "sessions")) };
+    };
+    expect(await kept("--no-session=true")).toEqual({ status: 0, isKept: false });
+    expect(await kept("--no-session=false")).toEqual({ status: 0, isKept: true });
+    expect((await runPi({ args: ["--version=false", "--model", "offline/demo", "hi"] })).stdout).toContain("offline demo model");
   });
 
   it("an unreadable script file fails the run with its name", async () => {
