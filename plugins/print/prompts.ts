@@ -2,6 +2,7 @@
 import type { ImageContent, Io, PluginKernel } from "../../core/index.ts";
 import type {} from "../settings/contract.ts";
 import { readFileArguments } from "../shared/file-arguments.ts";
+import type {} from "../tools/contract.ts";
 import type {} from "./contract.ts";
 
 export interface OneShotPrompt {
@@ -13,7 +14,8 @@ export interface OneShotPrompt {
 export async function collectPrompts(kernel: PluginKernel, io: Io): Promise<OneShotPrompt[]> {
   const words = kernel.options.prompts ?? [];
   const settings = kernel.service("settings");
-  const files = await readFileArguments(kernel.options.files ?? [], settings.cwd(), settings.home());
+  const images = kernel.tryService("images");
+  const files = await readFileArguments(kernel.options.files ?? [], settings.cwd(), settings.home(), images && ((image) => images.prepare(image)));
   const piped = io.stdin.isTTY ? "" : (await readAll(io.stdin)).trimEnd();
   const [first, ...rest] = words;
   const text = [piped, files.text, first].filter((part) => part !== undefined && part !== "").join("\n\n");

@@ -9,8 +9,13 @@ export interface FileArguments {
   images: ImageContent[];
 }
 
+/** Makes an image fit and says what that takes. */
+export type PrepareImage = (image: ImageContent) => Promise<{ image?: ImageContent; hints: string[] }>;
+
+const asItIs: PrepareImage = async (image) => ({ image, hints: [] });
+
 /** Reads the files in their order. A missing file is an error; an empty one is skipped. */
-export async function readFileArguments(files: readonly string[], cwd: string, home = homeDirectory()): Promise<FileArguments> {
+export async function readFileArguments(files: readonly string[], cwd: string, home = homeDirectory(), prepare = asItIs): Promise<FileArguments> {
   const blocks: string[] = [];
   const images: ImageContent[] = [];
   for (const file of files) {
@@ -18,9 +23,13 @@ export async function readFileArguments(files: readonly string[], cwd: string, h
     const data = await read(path, file);
     if (data.length === 0) continue;
     const mimeType = imageType(data);
-    if (mimeType) images.push({ type: "image", data: data.toString("base64"), mimeType });
-    const content = mimeType ? "" : `\n${data.toString("utf8").replace(/^\uFEFF/, "")}\n`;
-    blocks.push(`<file name="${path}">${content}</file>`);
+    if (!mimeType) {
+      blocks.push(`<file name="${path}">\n${data.toString("utf8").replace(/^\uFEFF/, "")}\n</file>`);
+      continue;
+    }
+    const { image, hints } = await prepare({ type: "image", data: data.toString("base64"), mimeType });
+    if (image) images.push(image);
+    blocks.push(`<file name="${path}">${hints.join("\n")}</file>`);
   }
   return { text: blocks.join("\n"), images };
 }

@@ -1,3 +1,12 @@
+/** What other features see of the tools and of images. */
+import type { ImageContent } from "../../core/index.ts";
+
+/** Images on their way into the conversation. */
+export interface Images {
+  /** The image as models take it, absent if it cannot be made fit, and what is to be said about that. */
+  prepare(image: ImageContent): Promise<{ image?: ImageContent; hints: string[] }>;
+}
+
 /** Which tools the model is offered. */
 export interface ActiveTools {
   /** in activation order */
@@ -15,6 +24,7 @@ export interface ActiveTools {
 declare module "../../core/index.ts" {
   interface Services {
     activeTools: ActiveTools;
+    images: Images;
   }
   interface Options {
     tools?: string;

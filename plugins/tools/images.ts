@@ -1,11 +1,13 @@
 /** Images that enter the conversation with a prompt or a tool's result are made to fit, once. */
 import { definePlugin, Stage } from "../../core/index.ts";
+import type {} from "./contract.ts";
 
 export const images = definePlugin({
   name: "images",
   apply(kernel) {
-    // After everybody who may change text and images.
     const load = () => import("./actions/fit-images.ts");
+    kernel.provide("images", { prepare: async (image) => (await load()).madeToFit(kernel, image) });
+    // After everybody who may change text and images.
     kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, (draft) => {
       if (draft.images.length > 0) return load().then(({ fitPrompt }) => fitPrompt(kernel, draft));
     });

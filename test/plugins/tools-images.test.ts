@@ -8,7 +8,7 @@ import type { ImageContent, ToolResult } from "../../core/index.ts";
 import { createReadTool, type ReadToolOptions } from "../../plugins/tools/definitions/read.ts";
 import { detectImage, imageInfo } from "../../plugins/tools/shared/image-info.ts";
 import { toContent } from "../../plugins/tools/shared/images.ts";
-import { startRpc, tempDir } from "../helpers/pi.ts";
+import { runPi, startRpc, tempDir } from "../helpers/pi.ts";
 import { recordingModel } from "../helpers/recording-model.ts";
 
 function chunk(type: string, data: Buffer): Buffer {
@@ -224,4 +224,18 @@ describe("images.blockImages", () => {
     expect(await ask({})).toBe("text,image,image");
     expect(await ask(agentFiles)).toBe("text,text");
   });
+});
+
+it("what was done to an image of the command line stands in its file's tag", async () => {
+  const cwd = tempDir();
+  writeFileSync(join(cwd, "wide.png"), png(3000, 10));
+  writeFileSync(join(cwd, "small.png"), png(3, 3));
+  writeFileSync(
+    join(cwd, "model.ts"),
+    "export default ({ messages }) => JSON.stringify(messages.at(-1).content.map((block) => block.text ?? block.mimeType));",
+  );
+  const { stdout } = await runPi({ cwd, args: ["-p", "--model", "scripted/model.ts", "@wide.png", "@small.png", "Compare"] });
+  const hint = "[Image: original 3000x10, displayed at 2000x7. Multiply coordinates by 1.50 to map to original image.]";
+  const tags = `<file name="${cwd}/wide.png">${hint}</file>\n<file name="${cwd}/small.png"></file>`;
+  expect(JSON.parse(stdout)).toEqual([`${tags}\n\nCompare`, "image/png", "image/png"]);
 });

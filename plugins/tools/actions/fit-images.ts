@@ -24,7 +24,7 @@ async function withHints(kernel: PluginKernel, block: ImageContent): Promise<Use
   return hints.length > 0 ? [image, { type: "text", text: hints.join("\n") }] : [image];
 }
 
-async function madeToFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
+export async function madeToFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
   if (typeof image.data !== "string") return { image, hints: [] };
   const bytes = Buffer.from(image.data, "base64");
   const mimeType = detectImage(bytes.subarray(0, HEAD_BYTES)) ?? image.mimeType;
