@@ -145,6 +145,12 @@ describe("ext check", () => {
     expect(messages(report, "type")).toEqual([expect.stringMatching(/x\.ts\(2,\d+\): error TS\d+: .*number/)]);
   });
 
+  it.runIf(hasTypes)("does not hold our own sources against the extensions of a checkout", async () => {
+    const done = await run(repositoryRoot, "ext", "check", "examples/extensions/ask.ts", "builtin-extensions/plan-mode.ts");
+    expect(done.stdout).toContain("checked with TypeScript");
+    expect(done).toMatchObject({ status: 0, stdout: expect.stringContaining("Nothing to complain about.") });
+  });
+
   it("has nothing to complain about in the built-in extensions", async () => {
     const files = readdirSync(join(repositoryRoot, "builtin-extensions")).map((name) => join(repositoryRoot, "builtin-extensions", name));
     const done = await run(tempDir(), "ext", "check", "--strict", "--no-types", ...files);
