@@ -233,10 +233,10 @@ export interface Io {
   readonly stdout: NodeJS.WritableStream & { isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream & { isTTY?: boolean };
   /**
-   * Hands on input as it comes, without a stream in between and in a buffer that is used again. The answer tells of the end and can be
-   * paused; undefined: only `stdin` can be read here.
+   * Hands on input as it comes, without a stream in between: the first `count` bytes of a buffer that is used again. The answer tells of
+   * the end and can be paused; undefined: only `stdin` can be read here.
    */
-  readBytes?(onBytes: (bytes: Buffer) => void): NodeJS.ReadableStream | undefined;
+  readBytes?(onBytes: (bytes: Buffer, count: number) => void): NodeJS.ReadableStream | undefined;
   /**
    * Writes bytes, or a text as UTF-8, without a stream in between; answers how many bytes were taken at once. The rest goes through
    * `stdout`, which nothing overtakes.

@@ -17,7 +17,7 @@ const LONGEST_WAIT = 256;
 export interface Input {
   readonly stdin: NodeJS.ReadStream;
   /** See `Io`. */
-  read(onBytes: (bytes: Buffer) => void): NodeJS.ReadableStream | undefined;
+  read(onBytes: (bytes: Buffer, count: number) => void): NodeJS.ReadableStream | undefined;
   giveBack(): void;
 }
 
@@ -48,7 +48,7 @@ export function takeInput(): Input {
       const buffer = Buffer.allocUnsafeSlow(CHUNK);
       const wakefulness = new Wakefulness();
       const callback = (count: number) => {
-        onBytes(buffer.subarray(0, count));
+        onBytes(buffer, count);
         wakefulness.taken();
         return true;
       };

@@ -100,7 +100,7 @@ export class Connection {
     this.#input.on("close", this.#onEnd);
   }
 
-  readonly #take = (bytes: Buffer): void => this.#together(() => this.#splitter.push(bytes));
+  readonly #take = (bytes: Buffer, count?: number): void => this.#together(() => this.#splitter.push(bytes, count));
 
   /** What is answered in one go leaves in one go. */
   #together(work: () => void): void {

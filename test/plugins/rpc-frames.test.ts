@@ -18,6 +18,16 @@ describe("reading records", () => {
     return records;
   }
 
+  /** As input comes: each chunk at the beginning of the same memory, with what was there before behind it. */
+  function readInPlace(chunks: Buffer[]): string[] {
+    const records: string[] = [];
+    const splitter = new RecordSplitter({ onRecord: (text) => records.push(text), onTooLong: () => {} });
+    const memory = Buffer.from('{"old":1}\n'.repeat(20));
+    for (const chunk of chunks) splitter.push(memory, chunk.copy(memory));
+    splitter.end();
+    return records;
+  }
+
   const cutAt = (bytes: Buffer, size: number) =>
     Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
 
@@ -25,7 +35,10 @@ describe("reading records", () => {
     const text = '\uFEFF{"a":"ä\u2028😀"}\r\n\n  \r\n{"b":\r1}\n{"c":"\u2029"}\r\n{"last":true}';
     const expected = ['{"a":"ä\u2028😀"}', '{"b":\r1}', '{"c":"\u2029"}', '{"last":true}'];
     const bytes = Buffer.from(text);
-    for (let size = 1; size <= bytes.length; size++) expect(read(cutAt(bytes, size))).toEqual(expected);
+    for (let size = 1; size <= bytes.length; size++) {
+      expect(read(cutAt(bytes, size))).toEqual(expected);
+      expect(readInPlace(cutAt(bytes, size))).toEqual(expected);
+    }
   });
 
   test("malformed UTF-8 becomes U+FFFD, and only the first byte order mark is dropped", () => {

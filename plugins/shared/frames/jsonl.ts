@@ -31,19 +31,20 @@ export class RecordSplitter {
     this.#limit = limit;
   }
 
-  push(chunk: Buffer): void {
+  /** `count`: how many of the bytes are the chunk, whose memory may be used again. */
+  push(bytes: Buffer, count = bytes.length): void {
+    if (count === 0) return;
     // Nearly always a chunk ends with a record.
-    const last = chunk[chunk.length - 1] === LF ? chunk.length - 1 : chunk.lastIndexOf(LF);
+    const last = bytes[count - 1] === LF ? count - 1 : bytes.lastIndexOf(LF, count - 1);
     let start = 0;
-    while (start <= last && this.#needsCare(chunk.length - start)) {
-      const end = chunk.indexOf(LF, start);
-      this.#keep(chunk.subarray(start, end));
+    while (start <= last && this.#needsCare(count - start)) {
+      const end = bytes.indexOf(LF, start);
+      this.#keep(bytes.subarray(start, end));
       this.#cut();
       start = end + 1;
     }
-    if (start <= last) this.#handAll(chunk.toString("utf8", start, last));
-    // A copy, because the chunk's memory may be used again.
-    if (last + 1 < chunk.length) this.#keep(Buffer.from(chunk.subarray(last + 1)));
+    if (start <= last) this.#handAll(bytes.toString("utf8", start, last));
+    if (last + 1 < count) this.#keep(Buffer.from(bytes.subarray(last + 1, count)));
   }
 
   /** Bytes after the last LF count as a record. */
