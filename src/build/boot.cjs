@@ -63,14 +63,14 @@ const lazy = (load) => new Lazy(load);
 
 /**
  * What suits an agent that has started. The space for young objects stays as it is: it would double with every burst, up to 32 or 128 MB,
- * and never shrink. And V8 11, which has no compiler between its baseline and its optimizing one, calls that when a function has worked as
- * long as compiling it takes. By itself it does so after a millisecond, for ten of another core's, and few functions of an agent earn that
- * back before it ends.
+ * and never shrink. And V8 11, which has no compiler between its baseline and its optimizing one, calls that after three times the work that
+ * it would by itself: after a millisecond, for ten of another core's, which few functions of an agent earn back before it ends. Much more
+ * would keep commands slow that are asked ten thousand times.
  */
 const settings = [];
 if (!/semi[-_]space/.test(givenFlags)) settings.push({ flag: "--semi-space-growth-factor", usual: 2, ours: 1 });
 if (process.versions.v8.startsWith("11.3.") && !/interrupt[-_]budget|early[-_]opt/.test(givenFlags)) {
-  settings.push({ flag: "--interrupt-budget", usual: 67584, ours: 500_000 }, { flag: "--max-bytecode-size-for-early-opt", usual: 81, ours: 0 });
+  settings.push({ flag: "--interrupt-budget", usual: 67584, ours: 200_000 }, { flag: "--max-bytecode-size-for-early-opt", usual: 81, ours: 0 });
 }
 /** The first answer is out by then. */
 const SETTLE_AFTER_MS = 50;
