@@ -1,6 +1,7 @@
 /** The way out: events, replies and wire records as frames of the dialect, numbered and kept if the client asked for it. */
 import type { AgentEvent, Fault, PluginKernel } from "../../core/index.ts";
 import { EventFrames } from "../shared/frames/events.ts";
+import { portionsOf } from "../shared/frames/portions.ts";
 import { growingFrame, recordFrame, spelledFrame } from "../shared/frames/serialize.ts";
 import { type Frame, FrameWriter } from "../shared/frames/writer.ts";
 import type { Dialect, UpdateMode, Wire } from "./contract.ts";
@@ -19,12 +20,14 @@ export class Outbound implements Wire {
   readonly #kernel: PluginKernel;
   readonly #dialect: Dialect;
   readonly #frames: EventFrames;
+  readonly #isNumbered: boolean;
   #updateMode: UpdateMode;
 
   constructor(kernel: PluginKernel, { dialect, updateMode, history, onGone }: OutboundOptions) {
     this.#kernel = kernel;
     this.#dialect = dialect;
     this.#updateMode = updateMode;
+    this.#isNumbered = history !== undefined;
     this.#frames = new EventFrames(
       () => this.#dialect,
       () => this.#updateMode,
@@ -66,7 +69,14 @@ export class Outbound implements Wire {
 
   /** Records in the dialect's spelling already. */
   records(records: readonly object[]): void {
-    for (let index = 0; index < records.length; index++) this.writer.write(recordFrame(records[index] as object));
+    for (let index = 0; index < records.length; index++) this.#record(records[index] as object);
+  }
+
+  #record(record: object): void {
+    // A numbered line is kept as a whole.
+    const portions = this.#isNumbered ? undefined : portionsOf(record);
+    if (!portions) this.writer.write(recordFrame(record));
+    else for (const portion of portions) this.writer.write(portion);
   }
 
   /** One record that is text already. */

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { AssistantContent, AssistantMessage, BlockEvent } from "../../core/index.ts";
 import { zeroUsage } from "../../core/index.ts";
 import { RecordSplitter } from "../../plugins/shared/frames/jsonl.ts";
+import { portionsOf } from "../../plugins/shared/frames/portions.ts";
 import { growingFrame, recordFrame, replaceableFrame, toJson } from "../../plugins/shared/frames/serialize.ts";
 import { MessageUpdates } from "../../plugins/shared/frames/updates.ts";
 import { FrameWriter } from "../../plugins/shared/frames/writer.ts";
@@ -76,6 +77,37 @@ describe("JSON", () => {
     let deep: unknown = 1;
     for (let level = 0; level < 50_000; level++) deep = [deep];
     expect(JSON.parse(toJson({ deep })).deep).toBeInstanceOf(Array);
+  });
+});
+
+describe("an answer in portions", () => {
+  const many = Array.from({ length: 300 }, (_, n) => ({ n, text: "ä\u2028".repeat(n * 5) }));
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic);
+
+  test.each<[string, object]>([
+    ["alone", { id: "a", type: "response", success: true, data: { messages: many } }],
+    ["between others", { data: { first: 1, none: undefined, messages: many, others: many, last: { a: [] } } }],
+    ["behind nothing that JSON has", { id: undefined, data: { none: undefined, messages: many, neither: undefined } }],
+    ["of what JSON cannot hold", { data: { 'quo"te': [...many, undefined, () => {}, 10n, cyclic], big: 1n } }],
+  ])("is the same text: a list %s", (_, record) => {
+    const frames = [...(portionsOf(record) ?? [])];
+    const portions = frames.map((frame) => String(frame.render()));
+    expect(JSON.parse(portions.join(""))).toEqual(JSON.parse(toJson(record)));
+    if (!toJson(record).includes("circular")) expect(portions.join("")).toBe(`${toJson(record)}\n`);
+    expect(portions.length).toBeGreaterThan(2);
+    expect(frames.map(({ size }) => size)).toEqual(portions.map((text) => Buffer.byteLength(text)));
+  });
+
+  test("is none of short lists, and of lists elsewhere", () => {
+    const others = [
+      { data: null },
+      { data: many },
+      { data: { messages: [1] } },
+      { data: { messages: many }, error: "" },
+      { type: "agent_end", messages: many },
+    ];
+    for (const record of others) expect(portionsOf(record)).toBeUndefined();
   });
 });
 

@@ -1,7 +1,7 @@
 /** What hurts: garbage, slow readers, floods. A tenth of it unless PI_TEST_LONG is set. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
@@ -160,6 +160,37 @@ test("over plain pipes, commands that come together are all answered, whole and 
     .map((line) => JSON.parse(line));
   expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, n) => n));
   expect(answers.every(({ success, data }) => success && data.sessionId === answers[0].data.sessionId)).toBe(true);
+});
+
+test("all messages of a long session arrive whole and in their place, also where nobody reads for a while", { timeout: 60_000 }, async () => {
+  const count = Math.round(20_000 * scale);
+  const { cwd, env, args } = preparePlaces({ script: { responses: ["Fine."] } });
+  const timestamp = new Date(1_770_000_000_000).toISOString();
+  const idOf = (n: number) => n.toString(16).padStart(8, "0");
+  const messages = Array.from({ length: count }, (_, n) => ({ role: "user", content: [{ type: "text", text: `Zeile ${n} — `.repeat(60) }], timestamp: n }));
+  const entries = messages.map((message, n) => ({ type: "message", id: idOf(n + 1), parentId: n === 0 ? null : idOf(n), timestamp, message }));
+  const file = join(cwd, "long.jsonl");
+  const header = { type: "session", version: 3, id: "01a1ecf7-2ec6-75d5-9588-24b733b56a4b", timestamp, cwd };
+  writeFileSync(file, [header, ...entries].map((entry) => `${JSON.stringify(entry)}\n`).join(""));
+  const child = spawn(process.execPath, [programPath, "--mode", "rpc", ...args, "--session", file], { cwd, env, stdio: ["pipe", "pipe", "ignore"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const asked = ["get_state", "get_messages", "get_state", "get_messages", "get_messages", "get_state"];
+  child.stdin.write(asked.map((type, id) => `${JSON.stringify({ id, type })}\n`).join(""));
+  await sleep(500);
+  const answers: Frame[] = [];
+  await new Promise<void>((resolve) => {
+    const splitter = new RecordSplitter({
+      onRecord(line) {
+        const frame = JSON.parse(line) as Frame;
+        if (frame.type === "response") answers.push(frame);
+        if (frame.id === asked.length - 1) resolve();
+      },
+      onTooLong: () => {},
+    });
+    child.stdout.on("data", (bytes: Buffer) => splitter.push(bytes));
+  });
+  expect(answers.map(({ id, command }) => [id, command])).toEqual(asked.map((type, id) => [id, type]));
+  for (const { command, data } of answers) if (command === "get_messages") expect(data.messages).toEqual(messages);
 });
 
 test("commands that nobody reads the answers of wait as they came, and an abort among them is heard", { timeout: 120_000 }, async () => {

@@ -29,7 +29,7 @@ export function escapeText(text: string): string {
   return escapeSeparators(JSON.stringify(text).slice(1, -1));
 }
 
-function escapeSeparators(json: string): string {
+export function escapeSeparators(json: string): string {
   // Two searches that plain text ends at once: cheaper than the pattern, and this is done with every record.
   if (!json.includes("\u2028") && !json.includes("\u2029")) return json;
   return json.replace(SEPARATORS, (character) => (character === "\u2028" ? "\\u2028" : "\\u2029"));
