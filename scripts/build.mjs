@@ -4,8 +4,10 @@
  * Imports are made lazy on the way: a module, ours or Node's, is loaded when something in it is used for the first time.
  * The chunks that the core always needs are packed into one file: one read, one script, one cache.
  */
+import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
@@ -15,6 +17,8 @@ const out = resolve(root, process.env.PI_DIST || "dist");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const require = createRequire(import.meta.url);
 
+/** Bytes that say whether a cache is whole; see src/build/boot.cjs. */
+const SEAL = 10;
 /** Packages that only special commands need and that stay outside. */
 const external = ["esbuild", "typescript", "fsevents", "postject", "@silvia-odwyer/photon-node"];
 
@@ -25,6 +29,7 @@ const stage = mkdtempSync(`${out}-`);
 chmodSync(stage, 0o755);
 try {
   await buildProgram();
+  keepCaches();
   await buildLibrary();
   if (existsSync(join(out, "types"))) cpSync(join(out, "types"), join(stage, "types"), { recursive: true });
   const old = `${out}.old-${process.pid}`;
@@ -72,6 +77,36 @@ async function buildProgram() {
   writeFileSync(join(stage, "pi.cjs"), bootFile({ template, name: "pi-kernel", prefix: "PI", build: `${version}-${fingerprint(scripts)}` }));
   chmodSync(join(stage, "pi.cjs"), 0o755);
   writeFileSync(join(stage, "meta.json"), JSON.stringify(result.metafile));
+}
+
+/** Starts the program as most do, bare and with an extension, and keeps what V8 made of it for others who start it on this Node. */
+function keepCaches() {
+  const home = mkdtempSync(join(tmpdir(), "pi-build-"));
+  const caches = join(home, ".cache/pi-kernel");
+  const start = () => {
+    const options = { cwd: home, env: { PATH: process.env.PATH, HOME: home, PI_OFFLINE: "1" }, input: '{"type":"get_state"}\n', timeout: 20_000 };
+    spawnSync(process.execPath, [join(stage, "pi.cjs"), "--mode", "rpc", "--model", "offline/demo"], options);
+  };
+  try {
+    start();
+    mkdirSync(join(home, ".pi/agent/extensions"), { recursive: true });
+    writeFileSync(join(home, ".pi/agent/extensions/some.ts"), "export default (pi: any) => pi.on('session_start', () => {});\n");
+    start();
+    // Where it cannot be started, as on a system that has no caches, a build is whole without them.
+    const [made] = existsSync(caches) ? readdirSync(caches) : [];
+    if (made === undefined) return;
+    const kept = join(stage, "cache", `${process.version}-${process.platform}-${process.arch}`);
+    mkdirSync(kept, { recursive: true });
+    for (const name of readdirSync(join(caches, made))) writeFileSync(join(kept, name), sealed(readFileSync(join(caches, made, name))));
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** A private cache ends with a time; one that comes with the program, with its length. */
+function sealed(cache) {
+  const length = cache.length - SEAL;
+  return Buffer.concat([cache.subarray(0, length), Buffer.from(String(length).padStart(SEAL, "0"))]);
 }
 
 /** The part of building that `pi build` needs too. */

@@ -46,6 +46,8 @@ function isOurs(directory) {
 
 const cacheDir = privateCacheDir();
 const trusted = cacheDir !== undefined && isOurs(cacheDir);
+/** Whether the build may have caches: V8 takes none that was made with other flags. */
+const isBuilt = inside.size === 0 && givenFlags === "" && process.env[`${prefix}_NO_CODE_CACHE`] !== "1";
 
 /** A module that is loaded when `it` is asked for. */
 class Lazy {
@@ -131,11 +133,37 @@ function sourceOf(name, memory) {
  */
 const SEAL = 10;
 
-function readCache(memory, file) {
+function privateCache(memory, name) {
+  const file = `${cacheDir}/${name}`;
   const found = fs.statSync(file, { throwIfNoEntry: false });
-  const bytes = found && readInto(memory, file, 0);
-  const end = bytes ? bytes.length - SEAL : 0;
-  return end > 0 && bytes.latin1Slice(end) === String(found.mtimeMs / 1000) ? bytes.subarray(0, end) : undefined;
+  return found && unsealed(readInto(memory, file, 0), () => String(found.mtimeMs / 1000));
+}
+
+/**
+ * For who has none of his own yet, as in a container that is new for each task: what the build has seen of a start, on the Node that made it.
+ * It is as whole as the scripts beside it; only its length is looked at.
+ */
+function builtCache(memory, name) {
+  const file = `${__dirname}/cache/${process.version}-${process.platform}-${process.arch}/${name}`;
+  return unsealed(readInto(memory, file, 0), (length) => String(length).padStart(SEAL, "0"));
+}
+
+function unsealed(bytes, seal) {
+  const end = bytes.length - SEAL;
+  return end > 0 && bytes.latin1Slice(end) === seal(end) ? bytes.subarray(0, end) : undefined;
+}
+
+function cacheOf(name, memory) {
+  for (const [isThere, read] of [
+    [trusted, privateCache],
+    [isBuilt, builtCache],
+  ]) {
+    try {
+      const bytes = isThere && read(memory, name);
+      if (bytes) return { bytes, isPrivate: read === privateCache };
+    } catch {}
+  }
+  return { bytes: undefined, isPrivate: false };
 }
 
 /** Some time long ago, in seconds that every file system keeps. */
@@ -145,16 +173,12 @@ const someTime = () => 1e9 + 2 * Math.floor(Math.random() * 1e8);
 function evaluate(name) {
   const memory = Buffer.allocUnsafeSlow(ENOUGH);
   const source = sourceOf(name, memory);
-  const cacheFile = cacheDir && `${cacheDir}/${name.slice(name.lastIndexOf("/") + 1)}.bin`;
-  let cachedData;
-  if (trusted) {
-    try {
-      cachedData = readCache(memory, cacheFile);
-    } catch {}
-  }
+  const cacheName = `${name.slice(name.lastIndexOf("/") + 1)}.bin`;
+  const { bytes: cachedData, isPrivate } = cacheOf(cacheName, memory);
   const options = { filename: `${__dirname}/${name}`, cachedData, importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
   const script = withUsualFlags(() => new vm.Script(source, options));
-  if (cacheFile && (!cachedData || script.cachedDataRejected)) unsaved.push([cacheFile, script]);
+  // What the build has seen is not all that this user does.
+  if (cacheDir && (!isPrivate || script.cachedDataRejected)) unsaved.push([`${cacheDir}/${cacheName}`, script]);
   return script.runInThisContext();
 }
 
