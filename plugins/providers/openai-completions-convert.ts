@@ -104,8 +104,11 @@ function spell(messages: readonly LlmMessage[], compat: Compat, result: Message[
     } else {
       const hadImages = images.length > 0;
       showImages();
-      if (message.role === "assistant") result.push(toAssistant(message, compat));
-      else {
+      if (message.role === "assistant") {
+        const spelled = toAssistant(message, compat);
+        // Thinking alone, without a field to send it in, is no message.
+        if (spelled.content || spelled.tool_calls) result.push(spelled);
+      } else {
         if (compat.requiresAssistantAfterToolResult && last === "toolResult" && !hadImages) result.push({ role: "assistant", content: "I have the results." });
         result.push({ role: "user", content: toContent(message.content as UserContent[]) });
       }
@@ -129,7 +132,7 @@ function toResult({ toolCallId, toolName, content }: ToolResultMessage, compat: 
   return { role: "tool", tool_call_id: toolCallId, content: text, ...(compat.requiresToolResultName && { name: toolName }) };
 }
 
-function toAssistant({ content }: AssistantMessage, compat: Compat): Message {
+function toAssistant({ content }: AssistantMessage, compat: Compat): Sdk.Chat.ChatCompletionAssistantMessageParam {
   const thoughts = content.filter((block): block is ThinkingContent => block.type === "thinking");
   const calls = content.filter((block): block is ToolCall => block.type === "toolCall");
   const asText: TextContent[] = compat.requiresThinkingAsText

@@ -115,6 +115,14 @@ describe.each(wires)("%s", (wire) => {
     } else expect(body.messages[2]).toEqual({ role: "assistant", content: "Answer", reasoning_content: "Seen" });
   });
 
+  test("thinking that nothing followed from does not go back: every later request would be refused", async () => {
+    const { ask, server } = await setUp([{ blocks: [{ thinking: "Hm", signature: "sig" }] }, "Four."]);
+    const { message } = await ask(wire, { thinkingLevel: "high" });
+    await ask(wire, { messages: [user("Two and two?"), message, user("Well?")], thinkingLevel: "high" });
+    const { body } = server.requests[1] as { body: any };
+    expect((body.input ?? body.messages).map((item: any) => item.role ?? item.type).slice(-2)).toEqual(["user", "user"]);
+  });
+
   test("another model of the same API does not get the thinking of the first as its own", async () => {
     const setup = await setUp();
     const history = await converse(setup, wire, [], "call_1");

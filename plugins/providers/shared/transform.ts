@@ -64,8 +64,8 @@ function assistantContent(message: AssistantMessage, model: Model, limits: Limit
   const lastWord = message.content.findLastIndex(({ type }) => type !== "thinking");
   return message.content.flatMap((block, index): AssistantContent[] => {
     if (block.type === "thinking") {
-      // Thinking that broke off has no signature or nothing that follows from it, and cannot be shown again.
-      if (isBroken && (!block.thinkingSignature || index > lastWord)) return [];
+      // What broke off before its signature cannot be shown again, nor can signed thinking that nothing follows from: servers refuse it for ever.
+      if (block.thinkingSignature ? index > lastWord && (isOwn || isBroken) : isBroken) return [];
       if (isOwn) return block.thinkingSignature || block.thinking.trim() ? [{ ...block, thinking: cleanText(block.thinking) }] : [];
       return block.redacted || !block.thinking.trim() ? [] : [{ type: "text", text: cleanText(block.thinking) }];
     }
