@@ -125,15 +125,16 @@ export class CompletionsReader implements Reader<Chunk> {
 
   #readCall(delta: CallDelta): void {
     this.#closeOpen();
+    const name = delta.function?.name;
     // Some servers leave the number out: a new id is a new call, no id the one before.
     const key = delta.index ?? delta.id ?? this.#lastCall;
     this.#lastCall = key;
     let call = this.#calls.get(key);
-    if (!call) {
+    // Others give all calls one number: a name under another id begins a call.
+    if (!call || (name && delta.id && delta.id !== call.id)) {
       call = { id: delta.id || `call_${randomUUID().replaceAll("-", "").slice(0, 24)}`, place: undefined, waiting: "" };
       this.#calls.set(key, call);
     }
-    const name = delta.function?.name;
     const given: unknown = delta.function?.arguments;
     const text = typeof given === "string" ? given : given ? JSON.stringify(given) : "";
     if (call.place === undefined && name) {

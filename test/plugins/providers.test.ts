@@ -309,6 +309,28 @@ test("openai-completions: content that comes as a list of parts", async () => {
   });
 });
 
+test("openai-completions: calls that all have the same number are kept apart by their ids", async () => {
+  const frame = (call: object, finish_reason: string | null = null) => ({
+    id: "c",
+    choices: [{ index: 0, delta: { tool_calls: [{ index: 0, type: "function", ...call }] }, finish_reason }],
+  });
+  const frames = [
+    frame({ id: "call_a", function: { name: "read", arguments: '{"path":' } }),
+    // The whole head again, and one that makes up an id for each piece.
+    frame({ id: "call_a", function: { name: "read", arguments: '"a"' } }),
+    frame({ id: "piece_3", function: { arguments: "}" } }),
+    frame({ id: "call_b", function: { name: "read", arguments: '{"path":"b"}' } }, "tool_calls"),
+  ];
+  const { ask } = await setUp([{ frames }]);
+  expect((await ask("openai-completions", { tools: [readTool] })).message).toMatchObject({
+    stopReason: "toolUse",
+    content: [
+      { id: "call_a", arguments: { path: "a" } },
+      { id: "call_b", arguments: { path: "b" } },
+    ],
+  });
+});
+
 test.each(wires)("%s: a web page in place of an answer is told as it is", async (wire) => {
   const { ask } = await setUp([{ frames: ["<!doctype html><title>Welcome</title>"], headers: { "content-type": "text/html" } }]);
   expect((await ask(wire)).message).toMatchObject({ stopReason: "error", errorMessage: "200 <!doctype html><title>Welcome</title>" });
