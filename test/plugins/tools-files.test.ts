@@ -290,6 +290,14 @@ describe("edit", () => {
     expect(readFileSync(join(dir, "a.txt"), "utf8")).toBe("1 2\nx  \ny\u2026");
   });
 
+  it("is done with a line of very many blanks before anybody would notice", async () => {
+    const { file, edit } = place();
+    const blanks = " ".repeat(300_000);
+    const path = file("a.txt", `a${blanks}b\nold\n`);
+    await edit("a.txt", ["old", "new"]);
+    expect(readFileSync(path, "utf8")).toBe(`a${blanks}b\nnew\n`);
+  });
+
   it("changes bytes that are no UTF-8 only where it was told to", async () => {
     const { dir, file, edit } = place();
     file("latin1.txt", Buffer.from("caf\xe9 one\nna\xefve two\n", "latin1"));

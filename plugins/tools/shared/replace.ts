@@ -69,11 +69,14 @@ function replaceLoosely(content: string, edits: readonly Edit[], naming: Naming)
   return spliceLines(content, loose, inOrder(places, naming));
 }
 
+/** Looked for from the first blank of a run only: from each of them it would take quadratic time. */
+const TRAILING_BLANKS = /(?<![^\S\n])[^\S\n]+$/gm;
+
 /** What two texts have in common that look alike: composed characters, plain quotes, dashes and spaces, no trailing blanks. */
 export function normalize(text: string): string {
   return text
     .normalize("NFKC")
-    .replace(/[^\S\n]+$/gm, "")
+    .replace(TRAILING_BLANKS, "")
     .replace(/[\u2018\u2019\u201A\u201B]/g, "'")
     .replace(/[\u201C\u201D\u201E\u201F]/g, '"')
     .replace(/[\u2010-\u2015\u2212]/g, "-")
