@@ -168,11 +168,20 @@ function isAnswer(entry: SessionEntry): boolean {
 /** The entries of a path for a session of their own: chained anew, labels put at the end. */
 export function copyPath(tree: SessionTree, path: readonly SessionEntry[]): SessionEntry[] {
   const kept = path.filter(({ type }) => type !== "label");
-  const copied = kept.map((entry, index) => ({ ...entry, parentId: kept[index - 1]?.id ?? null }));
+  const copied = kept.map((entry, index): SessionEntry => {
+    const parentId = kept[index - 1]?.id ?? null;
+    return entry.type === "compaction" ? { ...entry, parentId, firstKeptEntryId: firstKeptOf(entry, path) } : { ...entry, parentId };
+  });
   const copy = new SessionTree(tree.header, copied);
   for (const { id } of kept) {
     const label = tree.label(id);
     if (label !== undefined) copy.append({ type: "label", targetId: id, label }, tree.labelTime(id));
   }
   return [...copy.entries()];
+}
+
+/** What a compaction kept may begin with a label: without that, with the entry behind it. */
+function firstKeptOf({ firstKeptEntryId }: Extract<SessionEntry, { type: "compaction" }>, path: readonly SessionEntry[]): string {
+  const at = path.findIndex(({ id }) => id === firstKeptEntryId);
+  return path.find(({ type }, index) => at >= 0 && index >= at && type !== "label")?.id ?? firstKeptEntryId;
 }

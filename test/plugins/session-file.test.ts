@@ -446,6 +446,18 @@ describe("the tree", () => {
     ]);
     expect(copy[2]).toMatchObject({ targetId: one.id, label: "start" });
   });
+
+  it("copies a compaction that keeps from a label on, with all that it keeps", () => {
+    const document = SessionDocument.create({ cwd: "/" });
+    const one = document.appendMessage(user("one"));
+    const label = document.append({ type: "label", targetId: one.id, label: "start" });
+    document.appendMessage(user("two"));
+    document.append({ type: "compaction", summary: "S", firstKeptEntryId: label.id, tokensBefore: 1 });
+    const three = document.appendMessage(user("three"));
+    const copy = SessionDocument.create({ cwd: "/" }, copyPath(document.tree, document.tree.branch(three.id)));
+    expect(copy.tree.messages()).toEqual(document.tree.messages());
+    expect(copy.tree.messages()).toHaveLength(3);
+  });
 });
 
 describe("reading lines", () => {
