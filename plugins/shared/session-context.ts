@@ -12,7 +12,9 @@ export function contextEntries(branch: readonly SessionEntry[]): SessionEntry[] 
   const compaction = branch[at] as Compaction | undefined;
   if (!compaction) return [...branch];
   const kept = branch.findIndex((entry, index) => index < at && entry.id === compaction.firstKeptEntryId);
-  return [compaction, ...(kept < 0 ? [] : branch.slice(kept, at)), ...branch.slice(at + 1)];
+  // What an earlier compaction said is part of what the last one says.
+  const isCurrent = (entry: SessionEntry) => entry.type !== "compaction";
+  return [compaction, ...(kept < 0 ? [] : branch.slice(kept, at).filter(isCurrent)), ...branch.slice(at + 1)];
 }
 
 /** The messages of context entries, with context edits applied. */

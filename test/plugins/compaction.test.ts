@@ -151,6 +151,20 @@ describe("compact", () => {
     expect(requests().at(-1)?.text).not.toContain("[User]: first");
   });
 
+  it("shows one summary only, also if it keeps what the compaction before had kept", async () => {
+    const pi = start(
+      { responses: [long("one"), long("two"), long("3rd"), "SUMMARY 1", long("4th"), "SUMMARY 2"] },
+      { settings: settings({ keepRecentTokens: 204 }) },
+    );
+    for (const text of ["first", "second", "third"]) await pi.prompt(text);
+    await pi.ask("compact");
+    await pi.prompt("fourth");
+    await pi.ask("compact");
+    const { messages } = await pi.ask("get_messages");
+    const told = messages.map(({ role, summary, content }: Frame) => summary ?? (role === "user" ? content[0].text : role));
+    expect(told).toEqual(["SUMMARY 2", "third", "assistant", "fourth", "assistant"]);
+  });
+
   it("summarizes the beginning of a split turn apart, and lists files", async () => {
     const read = (path: string) => ({ text: long("looking"), toolCalls: [{ name: "read", arguments: { path } }] });
     const edit = { text: long("changing"), toolCalls: [{ name: "edit", arguments: { path: "b.txt", edits: [] } }] };
