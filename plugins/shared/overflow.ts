@@ -25,6 +25,7 @@ const tooLong: readonly RegExp[] = [
 /** Rate limits speak of tokens too. */
 const throttled = /rate.?limit|too many requests|throttl/i;
 
+const WINDOW_FULL = "model_context_window_exceeded";
 /** How full a window must be for a cut answer to be the window's fault. */
 const FULL = 0.99;
 
@@ -44,7 +45,10 @@ export function isContextOverflow(message: AssistantMessage, contextWindow?: num
 
 /** Whether the window, and not the output limit, ended an answer. */
 export function isCutByWindow(message: AssistantMessage, model: { contextWindow: number; maxTokens: number }): boolean {
-  if (message.stopReason !== "length" || !model.contextWindow) return false;
+  if (message.stopReason !== "length") return false;
+  // A server that says so knows better than a window that somebody configured.
+  if (message.rawStopReason === WINDOW_FULL) return true;
+  if (!model.contextWindow) return false;
   const { input, output, cacheRead, cacheWrite } = message.usage;
   return output < model.maxTokens && input + cacheRead + cacheWrite + output >= model.contextWindow * FULL;
 }

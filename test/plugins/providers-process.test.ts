@@ -77,6 +77,17 @@ test("an update has the usage that the provider has reported by then; a message 
   expect(lastAnswer(frames).usage).toMatchObject({ input: 100, output: 20 });
 });
 
+test("an answer that the server says its window cut off is made again after a compaction", async () => {
+  const long = "word ".repeat(200);
+  const server = await serve(long, { text: "Cut", stop: "model_context_window_exceeded" }, "SUMMARY", "Whole.");
+  const settings = JSON.stringify({ compaction: { keepRecentTokens: 10 } });
+  const rpc = startRpc({ args: ["--no-session", "--model", "a/m"], agentFiles: { ...config(server), "settings.json": settings } });
+  await rpc.prompt("first");
+  const frames = await rpc.prompt(`second ${long}`);
+  expect(frames.find(({ type }) => type === "compaction_end")).toMatchObject({ reason: "overflow", result: { summary: "SUMMARY" }, willRetry: true });
+  expect(lastAnswer(frames)).toMatchObject({ stopReason: "stop", content: [{ text: "Whole." }] });
+});
+
 test("a conversation changes between the APIs while its tools run", async () => {
   const call = (id: string, path: string): AnswerSource => ({
     blocks: [{ thinking: "Hm.", signature: "c2ln" }, { toolCall: { id, name: "read", arguments: { path } } }],
