@@ -1,6 +1,6 @@
 /** The way to a model's server over real sockets: connections that are kept, closed, redirected or compressed, and floods of deltas. */
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { constants, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import type { Draft, Provider } from "../../core/index.ts";
@@ -30,6 +30,22 @@ function replaceFetch(fetch: typeof globalThis.fetch): void {
   onTestFinished(() => {
     globalThis.fetch = before;
   });
+}
+
+/** A proxy that passes on what goes through. */
+async function tunnel(): Promise<string> {
+  const { server, sockets, baseUrl } = await serve(() => undefined);
+  server.on("connect", ({ url = "" }, client) => {
+    const upstream = connect(Number(url.split(":")[1]), "127.0.0.1", () => {
+      client.write("HTTP/1.1 200 OK\r\n\r\n");
+      client.pipe(upstream).pipe(client);
+    });
+    sockets.push(upstream);
+  });
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return new URL(baseUrl).origin;
 }
 
 const events = { "content-type": "text/event-stream" };
@@ -97,6 +113,32 @@ test("a redirect is followed", async () => {
   });
   const { ask } = await setUp();
   expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "stop", content: [{ text: "moved" }] });
+});
+
+test.each([301, 302, 307, 308])("the credential does not follow a redirect (%i) to another server", async (status) => {
+  const seen: IncomingHttpHeaders[] = [];
+  const stranger = await serve((request, response) => {
+    seen.push(request.headers);
+    response.writeHead(200, events).end(answer("Hi"));
+  });
+  const { baseUrl } = await serve((_, response) => void response.writeHead(status, { location: `${stranger.baseUrl}/chat/completions` }).end());
+  const proxy = await tunnel();
+  for (const env of [{}, { HTTP_PROXY: proxy }] as Record<string, string>[]) {
+    const { ask } = await setUp([], { env });
+    const request = { apiKey: "sk-only-for-one", model: { baseUrl, headers: { "X-Api-Key": "key-only-for-one", "x-team": "blue" } } };
+    expect((await ask(wire, request)).message).toMatchObject({ stopReason: "stop", content: [{ text: "Hi" }] });
+  }
+  expect(seen).toHaveLength(2);
+  for (const headers of seen) {
+    expect(headers).toMatchObject({ "content-type": "application/json", "x-team": "blue" });
+    expect(JSON.stringify(headers)).not.toContain("only-for-one");
+  }
+});
+
+test("a redirect that goes in a circle is an error", async () => {
+  const { baseUrl } = await serve((_, response) => void response.writeHead(307, { location: "/v1/chat/completions" }).end());
+  const { ask } = await setUp();
+  expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "error", errorMessage: "307 without a body" });
 });
 
 test("an answer that redirects gives its connection back, also if its body goes on", async () => {

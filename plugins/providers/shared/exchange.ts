@@ -9,7 +9,7 @@ import { errorText, refusalText } from "./failures.ts";
 import { freshJson, rememberedJson } from "./memory.ts";
 import type { Connection } from "./network.ts";
 import { EventReader } from "./sse.ts";
-import type { Target } from "./target.ts";
+import { isCredential, type Target } from "./target.ts";
 import { cleanText, type Limits, prepareMessages } from "./transform.ts";
 
 /** Ends a stream of OpenAI's kind. */
@@ -162,7 +162,7 @@ function mergedHeaders(...layers: (Record<string, string | null> | undefined)[])
 }
 
 function credentialsIn(headers: Record<string, string | null>): string[] {
-  const values = Object.entries(headers).flatMap(([name, value]) => (value && /auth|key|token|secret|cookie/i.test(name) ? [value] : []));
+  const values = Object.entries(headers).flatMap(([name, value]) => (value && isCredential(name) ? [value] : []));
   return values.flatMap((value) => [value, value.replace(/^\w+ /, "")]);
 }
 

@@ -1,6 +1,7 @@
 /** The way to a model's server: proxies, an end to silence, and what the server said when it refused. */
 import type { Dispatcher } from "undici";
-import { type Body, HttpClient, type Received, type Sent } from "./http.ts";
+import { type Body, HttpClient, type Received } from "./http.ts";
+import { followingRedirects, type Send } from "./redirects.ts";
 import type { Target } from "./target.ts";
 
 export interface Refusal {
@@ -28,11 +29,10 @@ const LONGEST_REFUSAL = 1024 * 1024;
 const STREAM_START = /^(data|event|id|retry)?:/;
 const START_LENGTH = 6;
 
-type Send = (sent: Sent) => Promise<Received>;
-
 export class Network {
   readonly #places: Places;
   readonly #direct = new HttpClient();
+  readonly #directly = followingRedirects((sent) => this.#direct.send(sent));
   /** by configuration, so that connections are used again */
   readonly #dispatchers = new Map<string, Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }>>();
 
@@ -59,7 +59,7 @@ export class Network {
     const httpProxy = own ?? env("HTTP_PROXY") ?? env("http_proxy") ?? "";
     const httpsProxy = own ?? env("HTTPS_PROXY") ?? env("https_proxy") ?? "";
     const noProxy = env("NO_PROXY") ?? env("no_proxy") ?? "";
-    if (!httpProxy && !httpsProxy) return globalThis.fetch === this.#places.fetch ? (sent) => this.#send(sent) : byFetch(globalThis.fetch);
+    if (!httpProxy && !httpsProxy) return globalThis.fetch === this.#places.fetch ? this.#directly : byFetch(globalThis.fetch);
     const key = JSON.stringify([httpProxy, httpsProxy, noProxy]);
     let opened = this.#dispatchers.get(key);
     if (!opened) {
@@ -67,16 +67,7 @@ export class Network {
       this.#dispatchers.set(key, opened);
     }
     const { fetch, dispatcher } = await opened;
-    return byFetch((url, init) => fetch(url, { ...init, dispatcher } as RequestInit));
-  }
-
-  async #send(sent: Sent): Promise<Received> {
-    const received = await this.#direct.send(sent);
-    if (received.status < 300 || received.status >= 400 || !received.headers.location) return received;
-    // An answer that nobody reads holds its connection.
-    await received.body.leave();
-    // Rare enough to leave the rules of it to those who know them.
-    return byFetch(this.#places.fetch)(sent);
+    return followingRedirects(byFetch((url, init) => fetch(url, { ...init, dispatcher, redirect: "manual" } as RequestInit)));
   }
 }
 

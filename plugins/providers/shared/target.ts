@@ -5,6 +5,9 @@ export interface Target {
   headers: Record<string, string>;
 }
 
+/** Whether a header of this name may hold a secret. */
+export const isCredential = (header: string) => /auth|key|token|secret|cookie/i.test(header);
+
 /** Addresses of one agent are few; whoever changes headers with every request has the SDK asked each time. */
 const MOST = 16;
 const known = new Map<string, Target>();
