@@ -36,6 +36,12 @@ describe.each([
   const grep = (dir: string, params: GrepParams, signal?: AbortSignal) => createGrepTool(dir, { useEngine }).execute("1", params, signal);
   const show = async (dir: string, params: GrepParams) => textOf(await grep(dir, params));
 
+  check("begins lines behind a byte order mark and ends them before CRLF", async () => {
+    const dir = tree({ "a.txt": "\uFEFFfirst\r\nsecond\r\n", "b.txt": "first\nsecond" });
+    expect(await show(dir, { pattern: "^first$" })).toBe("a.txt:1: first\nb.txt:1: first");
+    expect(await show(dir, { pattern: "^second$", context: 1 })).toBe("a.txt-1- first\na.txt:2: second\nb.txt-1- first\nb.txt:2: second");
+  });
+
   check("shows matches with file and line, hidden files too, ignored ones and .git not", async () => {
     const dir = tree({
       "a.txt": "one needle\ntwo\nneedle three\r\n",

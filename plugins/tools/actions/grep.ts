@@ -72,7 +72,7 @@ async function isDirectoryAt(path: string, operations: GrepOperations | undefine
 async function withRipgrep(rg: string, { params, target, isDirectory, limit, signal }: Search): Promise<Match[]> {
   const directory = isDirectory ? target : dirname(target);
   const args = ["--line-number", "--with-filename", "--null", "--no-heading", "--color=never", "--no-config", "--no-messages"];
-  args.push("--hidden", "--no-require-git", "--sort=path", `--max-columns=${MAX_LINE_BYTES}`, "--max-columns-preview");
+  args.push("--hidden", "--crlf", "--no-require-git", "--sort=path", `--max-columns=${MAX_LINE_BYTES}`, "--max-columns-preview");
   if ((await repositoryOf(directory)) === undefined) args.push("--no-ignore-parent");
   if (params.ignoreCase) args.push("--ignore-case");
   if (params.literal) args.push("--fixed-strings");

@@ -4,6 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { checkAbort } from "./definition.ts";
 
 const LF = 10;
+const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 const CHUNK = 1024 * 1024;
 /** Larger files are read past the system's cache: they would fill it, and there a hole costs as much as data. */
 const LARGE = 256 * 1024 * 1024;
@@ -104,7 +105,7 @@ export async function excerpt(
   };
 }
 
-/** Calls `take` for each line, without its line ending, until it answers false. A line is cut at `maxLineBytes`. */
+/** Calls `take` for each line, without its line ending and the file's byte order mark, until it answers false. A line is cut at `maxLineBytes`. */
 export async function eachLine(chunks: AsyncIterable<Buffer>, maxLineBytes: number, take: (line: Buffer, number: number) => boolean | void): Promise<void> {
   let carried: Buffer[] = [];
   let carriedBytes = 0;
@@ -113,7 +114,8 @@ export async function eachLine(chunks: AsyncIterable<Buffer>, maxLineBytes: numb
     const line = carried.length > 0 ? Buffer.concat([...carried, rest]) : rest;
     carried = [];
     carriedBytes = 0;
-    const cut = line.subarray(0, maxLineBytes);
+    const hasMark = number === 0 && line.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    const cut = line.subarray(hasMark ? BYTE_ORDER_MARK.length : 0, maxLineBytes);
     return take(cut.at(-1) === 13 ? cut.subarray(0, -1) : cut, ++number) !== false;
   };
   for await (const chunk of chunks) {
