@@ -18,3 +18,5 @@ export {
 export { dialect } from "../plugins/extensions/public/pi-kernel.ts";
 export type { Dialect } from "../plugins/rpc/contract.ts";
 export type * as contracts from "./contracts.ts";
+// `declare module "pi-kernel"` finds only what a file of the program imports.
+export type { Agent } from "./index.ts";
