@@ -49,10 +49,7 @@ async function inspect(kernel: PluginKernel, file: string, faults: readonly Faul
     const { path } = info;
     const { tools, commands, events, providers, flags } = info.owns;
     const isLoaded = info.state !== "failed";
-    const own = kernel
-      .registry("tools")
-      .all()
-      .filter(({ sourceInfo }) => sourceInfo?.path === path);
+    const own = tools.flatMap((name) => kernel.registry("tools").get(name) ?? []).filter(({ sourceInfo }) => !sourceInfo || sourceInfo.path === path);
     const problems = [
       ...(index === 0 ? ofManifest : []),
       ...problemsOf(path, faults),

@@ -15,39 +15,46 @@ export interface TypeCheck {
 }
 
 const API = "plugins/extensions/public/types";
+const scopes = ["@mariozechner", "@earendil-works"];
+
+/** A project for the compiler. */
+interface Project {
+  config: object;
+  /** served modules that nobody has types of */
+  untyped: readonly string[];
+}
 
 export async function checkTypes(file: string, cwd: string): Promise<TypeCheck> {
   const places = [file, join(cwd, "package.json")];
   const compiler = findPackage("typescript", places);
   if (!compiler || !/\.[cm]?tsx?$/.test(file)) return { problems: [], ...(compiler && { how: "plain JavaScript" }) };
-  const config = configFor(file, places);
-  if (!config) return { problems: [] };
+  const found = projectFor(file, places);
+  if (!found) return { problems: [] };
   const { bin, version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8"));
   const directory = await mkdtemp(join(tmpdir(), "pi-types-"));
   try {
     const project = join(directory, "tsconfig.json");
-    await writeFile(project, JSON.stringify(config));
+    await writeFile(project, JSON.stringify(found.config));
+    await writeFile(join(directory, "served.d.ts"), declarationsOf(found.untyped));
     const output = await run([join(compiler, bin.tsc ?? bin), "--noEmit", "--pretty", "false", "-p", project], dirname(file));
     const problems = problemsIn(output, findPackage("@types/node", places) !== undefined);
-    return { how: `checked with TypeScript ${version}`, problems: problems.filter(({ message }) => !isOurs(message, dirname(file))) };
+    const isTheirs = ({ message }: Problem) => !isOurs(message, dirname(file)) && !found.untyped.some((name) => isAbout(message, name));
+    return { how: `checked with TypeScript ${version}`, problems: problems.filter(isTheirs) };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
 /** The project's own configuration if it has one, else a strict one that knows the API, if its types came with the program. */
-function configFor(file: string, places: readonly string[]): object | undefined {
+function projectFor(file: string, places: readonly string[]): Project | undefined {
   const node = findPackage("@types/node", places);
   // Ours lies elsewhere, so types that nobody imports are not found from there.
   const types = node && { typeRoots: [dirname(node)] };
   const own = nearestConfig(file);
-  if (own) return { extends: own, compilerOptions: { noEmit: true, rootDir: "/", ...types }, files: [file], include: [] };
+  if (own) return { config: { extends: own, compilerOptions: { noEmit: true, rootDir: "/", ...types }, files: [file], include: [] }, untyped: [] };
   const root = packageRoot();
   if (!root) return undefined;
-  const built = join(root, "dist/types", `${API}.d.ts`);
-  const api = existsSync(built) ? built : join(root, `${API}.ts`);
-  const typebox = findPackage("typebox", [file, join(root, "package.json")]);
-  return {
+  const config = {
     compilerOptions: {
       target: "ES2023",
       module: "NodeNext",
@@ -57,14 +64,57 @@ function configFor(file: string, places: readonly string[]): object | undefined 
       allowImportingTsExtensions: true,
       types: node ? ["node"] : [],
       ...types,
-      paths: {
-        "@mariozechner/pi-coding-agent": [api],
-        "@earendil-works/pi-coding-agent": [api],
-        ...(typebox && { typebox: [join(typebox, "build/index.d.mts")] }),
-      },
+      paths: servedPaths(file, root),
     },
-    files: [file],
+    files: [file, "served.d.ts"],
   };
+  return { config, untyped: untypedModules(file) };
+}
+
+/** The program serves these modules itself, also where they are not installed; their types are here. */
+function servedPaths(file: string, root: string): Record<string, string[]> {
+  const typesOf = (source: string) => {
+    const built = join(root, "dist/types", `${source}.d.ts`);
+    return [existsSync(built) ? built : join(root, `${source}.ts`)];
+  };
+  const ours = join(root, "package.json");
+  const typebox = findPackage("typebox", [file, ours]);
+  const tui = findPackage("@mariozechner/pi-tui", [file, ours]);
+  const paths: Record<string, string[]> = {
+    "pi-kernel": typesOf("src/index"),
+    "pi-kernel/plugin": typesOf("src/plugin"),
+    ...(typebox && {
+      typebox: [join(typebox, "build/index.d.mts")],
+      "@sinclair/typebox": [join(typebox, "build/index.d.mts")],
+      "@sinclair/typebox/compiler": [join(typebox, "build/compile/index.d.mts")],
+      "@sinclair/typebox/*": [join(typebox, "build/*/index.d.mts")],
+    }),
+  };
+  for (const scope of scopes) {
+    paths[`${scope}/pi-coding-agent`] = typesOf(API);
+    if (tui) paths[`${scope}/pi-tui`] = [join(tui, "dist/index.d.ts")];
+  }
+  return paths;
+}
+
+/** Served modules whose types nobody has installed, or that have more than their types say: what is missing from them is no mistake. */
+function untypedModules(file: string): string[] {
+  const names = scopes.flatMap((scope) => ["pi-ai", "pi-agent-core"].map((name) => `${scope}/${name}`));
+  return [...names, "@sinclair/typebox"].filter((name) => !findPackage(name, [file]));
+}
+
+/** What parameters of tools are made with has its types also where nobody installed those: without them no parameter has a known type. */
+function declarationsOf(untyped: readonly string[]): string {
+  const declared = untyped.filter((name) => name.endsWith("/pi-ai"));
+  return declared
+    .map(
+      (name) => `declare module "${name}" {
+  export { Type, type Static, type TSchema } from "typebox";
+  export function StringEnum<const T extends readonly string[]>(values: T, options?: object): import("typebox").TUnsafe<T[number]>;
+}
+`,
+    )
+    .join("");
 }
 
 /** Up to the package that the file belongs to. */
@@ -115,6 +165,12 @@ function isOurs(message: string, directory: string): boolean {
   const path = resolve(directory, message.split("(", 1)[0] ?? "");
   const root = packageRoot();
   return root !== undefined && ["core", "plugins", "src"].some((own) => path.startsWith(join(root, own, sep)));
+}
+
+/** A module that is not found, or lacks a name. */
+function isAbout(message: string, module: string): boolean {
+  const [, named] = /error TS(?:2305|2307|2614|2724): [^'"]*['"]+([^'"]+)/.exec(message) ?? [];
+  return named === module || named?.startsWith(`${module}/`) === true;
 }
 
 function problemsIn(output: string, knowsNode: boolean): Problem[] {

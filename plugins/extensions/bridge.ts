@@ -48,7 +48,7 @@ export async function openBridge(kernel: PluginKernel, hooks: Extensions["hooks"
   return {
     hooks,
     exportsOf: (specifier) => host.exportsOf(specifier),
-    list: () => host.slots.map(describe),
+    list: () => host.slots.map((slot) => describe(slot, kernel)),
     reload: (path) => reloader.reload(path),
     entered: (changed) => host.sessionChanged(changed),
     opened: () => (kernel.tryService("session") ? undefined : host.sessionChanged({ reason: "startup" })),

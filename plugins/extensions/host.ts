@@ -13,7 +13,7 @@ import { defaultOf, type EvaluatedModule, filesInStack, LoadError, located, Modu
 import { VirtualTable } from "./modules.ts";
 import { applyProviders } from "./providers.ts";
 import { Runtime } from "./runtime.ts";
-import { arrange, nameOf, rankOf, realPathOf, type Slot } from "./slots.ts";
+import { arrange, nameOf, rankOf, realPathOf, type Slot, scopeNameOf } from "./slots.ts";
 import type { ExtensionFactory } from "./types.ts";
 import { clearScreen } from "./ui.ts";
 
@@ -209,7 +209,7 @@ export class ExtensionHost {
   #plugin(instance: Instance): Plugin {
     const { exported } = instance.module;
     return {
-      name: `extension:${instance.path}`,
+      name: scopeNameOf(instance.path),
       apply: async (kernel) => {
         instance.kernel = kernel;
         if (typeof exported === "function") {

@@ -1,6 +1,7 @@
 /** One slot per extension file: its place in the order, the module as last read, the instance that runs, and what went wrong. */
 import { realpathSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import type { Kinds, PluginKernel } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import type { ExtensionInfo } from "./contract.ts";
 import type { Instance } from "./instance.ts";
@@ -47,8 +48,11 @@ export function arrange(known: readonly Slot[], files: readonly ResourceFile[]):
   return slots;
 }
 
-export function describe(slot: Slot): ExtensionInfo {
+export function describe(slot: Slot, kernel: PluginKernel): ExtensionInfo {
   const { live } = slot;
+  // A plugin of the kernel contributes to the registries itself.
+  const isPlugin = live && typeof live.module.exported !== "function";
+  const held = (kind: keyof Kinds) => (isPlugin ? heldBy(kernel, kind, scopeNameOf(live.path)) : []);
   return {
     path: slot.path,
     name: nameOf(slot.path),
@@ -58,16 +62,30 @@ export function describe(slot: Slot): ExtensionInfo {
     ...(slot.error !== undefined && { error: slot.error }),
     faults: live?.faults ?? 0,
     owns: {
-      tools: [...(live?.tools.keys() ?? [])],
-      commands: [...(live?.commands.keys() ?? [])],
+      tools: distinct(live?.tools.keys(), held("tools")),
+      commands: distinct(live?.commands.keys(), held("slashCommands")),
       events: [...(live?.handlers.keys() ?? [])],
-      providers: [...(live?.providers.keys() ?? [])],
-      flags: [...(live?.flags.keys() ?? [])],
+      providers: distinct(live?.providers.keys(), held("modelSources"), held("providers")),
+      flags: distinct(live?.flags.keys(), held("flags")),
       timers: live?.timers.size ?? 0,
       children: live?.children.size ?? 0,
       dialogs: live?.dialogs ?? 0,
     },
   };
+}
+
+/** What an instance is called among the plugins. */
+export function scopeNameOf(path: string): string {
+  return `extension:${path}`;
+}
+
+function heldBy(kernel: PluginKernel, kind: keyof Kinds, owner: string): string[] {
+  const registry = kernel.registry(kind);
+  return registry.all().flatMap(({ name }) => (registry.ownerOf(name) === owner ? [name] : []));
+}
+
+function distinct(...lists: (Iterable<string> | undefined)[]): string[] {
+  return [...new Set(lists.flatMap((list) => [...(list ?? [])]))];
 }
 
 /** The file's name without its ending; an index file is called like its directory. */

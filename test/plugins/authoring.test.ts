@@ -145,6 +145,43 @@ describe("ext check", () => {
     expect(messages(report, "type")).toEqual([expect.stringMatching(/x\.ts\(2,\d+\): error TS\d+: .*number/)]);
   });
 
+  it.runIf(hasTypes)("asks for no types of modules that the program serves, and still knows those of parameters", async () => {
+    const source = (use: string) => `import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";
+import { complete, type Message, StringEnum } from "@mariozechner/pi-ai";
+import type { AgentMessage } from "@earendil-works/pi-agent-core";
+import { Text } from "@earendil-works/pi-tui";
+import { Type } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+const parameters = Type.Object({ kind: StringEnum(["a", "b"] as const), count: Type.Number() });
+export default (pi: ExtensionAPI) => {
+  const used: [unknown, unknown, Message?, AgentMessage?] = [complete, TypeCompiler];
+  pi.registerTool({
+    name: "x", label: "X", description: "x", parameters,
+    execute: async (_id, params) => ({ content: [{ type: "text", text: ${use} }], details: used.length }),
+    renderCall: () => new Text("x", 0, 0),
+  });
+};
+`;
+    const fine = await check(source("params.kind + params.count"), { cwd: typed(), args: [] });
+    expect(fine.report).toMatchObject({ types: expect.stringContaining("checked"), problems: [] });
+    const wrong = await check(source("params.kind.nope"), { cwd: typed(), args: [] });
+    expect(messages(wrong.report, "type")).toEqual([expect.stringContaining("'nope' does not exist on type '\"a\" | \"b\"'")]);
+  });
+
+  it("says what a plugin of the kernel contributes", async () => {
+    const { status, report } = await check(
+      `import { definePlugin } from "pi-kernel/plugin";
+       export default definePlugin({ name: "mine", apply(kernel) {
+         kernel.registry("tools").add({ name: "count", label: "Count", description: "", parameters: { type: "object", properties: {} }, execute: async () => ({ content: [] }) });
+         kernel.registry("slashCommands").add({ name: "shout", run: () => {} });
+         kernel.registry("modelSources").add({ name: "acme", models: [] });
+       } });`,
+    );
+    expect(report.registers).toEqual({ tools: ["count"], commands: ["shout"], events: [], providers: ["acme"], flags: [] });
+    expect(messages(report, "schema")).toEqual([expect.stringContaining("Tool count: without a description")]);
+    expect(status).toBe(0);
+  });
+
   it.runIf(hasTypes)("does not hold our own sources against the extensions of a checkout", async () => {
     const done = await run(repositoryRoot, "ext", "check", "examples/extensions/ask.ts", "builtin-extensions/plan-mode.ts");
     expect(done.stdout).toContain("checked with TypeScript");
