@@ -36,7 +36,7 @@ const skills = definePlugin({
   apply(kernel) {
     kernel.hooks.input.tap({ name: "skills", stage: Stage.expand }, async (draft) => {
       if (!draft.expand) return;
-      const [, name = "", args = ""] = /^\/skill:(\S+)([\s\S]*)$/.exec(draft.text) ?? [];
+      const [, name = "", args = ""] = /^\/skill:([^ ]+)([\s\S]*)$/.exec(draft.text) ?? [];
       const skill = name && kernel.registry("skills").get(name);
       if (!skill) return;
       try {

@@ -118,6 +118,7 @@ test("/skill:name puts the instructions into the prompt, read from disk at that 
   writeFileSync(file, skill("web", "Search", "Changed."));
   expect(await sent(rpc, "/skill:web  find $1 'x'  ")).toBe(`${block("Changed.")}\n\nfind $1 'x'`);
   expect(await sent(rpc, "/skill:unknown x")).toBe("/skill:unknown x");
+  expect(await sent(rpc, "/skill:web\nfind it")).toBe("/skill:web\nfind it");
   rmSync(file);
   expect(await sent(rpc, "/skill:web x")).toBe("/skill:web x");
   const error = await rpc.find((frame) => frame.type === "extension_error");
