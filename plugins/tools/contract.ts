@@ -3,7 +3,7 @@ import type { ImageContent } from "../../core/index.ts";
 
 /** Images on their way into the conversation. */
 export interface Images {
-  /** The image as models take it, absent if it cannot be made fit, and what is to be said about that. */
+  /** An image of a file as models take it, absent if it is damaged or cannot be made fit, and what is to be said about that. */
   prepare(image: ImageContent): Promise<{ image?: ImageContent; hints: string[] }>;
 }
 

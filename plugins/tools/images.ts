@@ -6,7 +6,7 @@ export const images = definePlugin({
   name: "images",
   apply(kernel) {
     const load = () => import("./actions/fit-images.ts");
-    kernel.provide("images", { prepare: async (image) => (await load()).madeToFit(kernel, image) });
+    kernel.provide("images", { prepare: async (image) => (await load()).readableFit(kernel, image) });
     // After everybody who may change text and images.
     kernel.hooks.input.tap({ name: "images", stage: Stage.wire }, (draft) => {
       if (draft.images.length > 0) return load().then(({ fitPrompt }) => fitPrompt(kernel, draft));

@@ -230,12 +230,15 @@ it("what was done to an image of the command line stands in its file's tag", asy
   const cwd = tempDir();
   writeFileSync(join(cwd, "wide.png"), png(3000, 10));
   writeFileSync(join(cwd, "small.png"), png(3, 3));
+  // Half a download: providers refuse it, and with it every request of the session.
+  writeFileSync(join(cwd, "half.png"), png(3, 3).subarray(0, 50));
   writeFileSync(
     join(cwd, "model.ts"),
     "export default ({ messages }) => JSON.stringify(messages.at(-1).content.map((block) => block.text ?? block.mimeType));",
   );
-  const { stdout } = await runPi({ cwd, args: ["-p", "--model", "scripted/model.ts", "@wide.png", "@small.png", "Compare"] });
+  const { stdout } = await runPi({ cwd, args: ["-p", "--model", "scripted/model.ts", "@wide.png", "@small.png", "@half.png", "Compare"] });
   const hint = "[Image: original 3000x10, displayed at 2000x7. Multiply coordinates by 1.50 to map to original image.]";
-  const tags = `<file name="${cwd}/wide.png">${hint}</file>\n<file name="${cwd}/small.png"></file>`;
+  const omitted = `<file name="${cwd}/half.png">[Image omitted: it could not be decoded.]</file>`;
+  const tags = `<file name="${cwd}/wide.png">${hint}</file>\n<file name="${cwd}/small.png"></file>\n${omitted}`;
   expect(JSON.parse(stdout)).toEqual([`${tags}\n\nCompare`, "image/png", "image/png"]);
 });

@@ -24,14 +24,18 @@ async function withHints(kernel: PluginKernel, block: ImageContent): Promise<Use
   return hints.length > 0 ? [image, { type: "text", text: hints.join("\n") }] : [image];
 }
 
-export async function madeToFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
+async function madeToFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
   if (typeof image.data !== "string") return { image, hints: [] };
+  const processed = await readableFit(kernel, image);
+  // Small and not understood: the provider may know better.
+  const isSmall = image.data.length < (limitsOf(kernel.tryService("model")?.current())?.maxBytes ?? defaultLimits.maxBytes);
+  return processed.isUnreadable && isSmall ? { image, hints: [] } : processed;
+}
+
+/** For images that were found by their bytes, as in a file: one that cannot be decoded is damaged, and is left out. */
+export async function readableFit(kernel: PluginKernel, image: ImageContent): Promise<Processed> {
   const bytes = Buffer.from(image.data, "base64");
   const mimeType = detectImage(bytes.subarray(0, HEAD_BYTES)) ?? image.mimeType;
   const autoResize = kernel.tryService("settings")?.get<boolean>("images.autoResize") !== false;
-  const limits = limitsOf(kernel.tryService("model")?.current());
-  const processed = await toContent(bytes, mimeType, { autoResize, limits });
-  // Small and not understood: the provider may know better.
-  const isSmall = image.data.length < (limits?.maxBytes ?? defaultLimits.maxBytes);
-  return processed.isUnreadable && isSmall ? { image, hints: [] } : processed;
+  return toContent(bytes, mimeType, { autoResize, limits: limitsOf(kernel.tryService("model")?.current()) });
 }
