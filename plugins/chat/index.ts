@@ -3,6 +3,7 @@ import { definePlugin, messageOf, type PluginKernel, Stage } from "../../core/in
 import type {} from "../models/contract.ts";
 import type {} from "../rpc/contract.ts";
 import type {} from "../settings/contract.ts";
+import type {} from "../skills/contract.ts";
 import { Terminal } from "./terminal.ts";
 import { terminalUi } from "./ui.ts";
 
@@ -59,7 +60,9 @@ async function submit(kernel: PluginKernel, terminal: Terminal, text: string): P
 }
 
 function listCommands(kernel: PluginKernel, terminal: Terminal): void {
-  const commands = [...kernel.registry("slashCommands").all(), ...kernel.registry("promptTemplates").all()];
+  const skills = kernel.registry("skills").all();
+  const called = skills.map(({ name, description }) => ({ name: `skill:${name}`, description }));
+  const commands = [...kernel.registry("slashCommands").all(), ...kernel.registry("promptTemplates").all(), ...called];
   if (commands.length === 0) terminal.line("There are no slash commands.");
   for (const { name, description } of commands) terminal.line(`/${name}${description ? `  ${description}` : ""}`);
 }

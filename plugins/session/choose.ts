@@ -23,7 +23,10 @@ export interface SessionOptions {
   "no-session"?: boolean;
 }
 
-export type Choice =
+/** `ask`: the user is to be asked. */
+export type Choice = SettledChoice | { kind: "ask" };
+
+export type SettledChoice =
   | { kind: "memory" }
   | { kind: "new"; id?: string; notice?: string }
   /** `mayFork`: if somebody else writes it, a copy will do */
@@ -48,7 +51,7 @@ export function chooseSession(options: SessionOptions, places: Places): Choice {
     const { path, header } = find(session, places, { anywhere: false });
     return { kind: "open", path, cwd: header?.cwd };
   }
-  if (options.resume) throw new SessionFileError("--resume needs a terminal to choose on; use --continue, or --session with a path or an id");
+  if (options.resume) return { kind: "ask" };
   if (options.continue) {
     const latest = latestSession(sessionDir(places), places.customDir === undefined ? undefined : places.cwd);
     if (latest) return { kind: "open", path: latest.path, mayFork: true };

@@ -1,9 +1,10 @@
 /** Sessions: the conversation as a tree of entries in a file. */
 import { Type } from "typebox";
 import { definePlugin, KernelError, type PluginKernel, type PluginList, Stage, textBlock, type UserMessage } from "../../core/index.ts";
+import type {} from "../process/contract.ts";
 import { branchSummaryText, compactionSummaryText } from "../shared/conversation.ts";
 import { eventSchema } from "../shared/schemas.ts";
-import type { Choice } from "./choose.ts";
+import type { Choice, SettledChoice } from "./choose.ts";
 import { sessionCommands } from "./commands.ts";
 import type {} from "./contract.ts";
 import { choiceOf, openChosen } from "./open.ts";
@@ -29,7 +30,9 @@ const session = definePlugin({
       if (choice.kind === "open" && choice.cwd) kernel.service("settings").setCwd(choice.cwd);
     });
     kernel.hooks.start.tap("session", async () => {
-      service.adopt(openChosen(service, choice ?? choiceOf(kernel)));
+      choice ??= choiceOf(kernel);
+      if (choice.kind === "ask") choice = await chosenByUser(kernel);
+      service.adopt(openChosen(service, choice));
       await followCwd(service, service.header().cwd);
       nameFromCommandLine(service);
     });
@@ -51,6 +54,18 @@ const session = definePlugin({
     return () => service.close();
   },
 });
+
+/** Somebody has to sit at a terminal that carries nothing else. */
+async function chosenByUser(kernel: PluginKernel): Promise<SettledChoice> {
+  const io = kernel.tryService("process")?.io;
+  const { mode } = kernel.options;
+  if (!io?.stdin.isTTY || !io.stderr.isTTY || (mode !== "chat" && mode !== "text")) {
+    throw new KernelError("E_USAGE", "--resume needs a terminal to choose on; use --continue, or --session with a path or an id");
+  }
+  const { askForSession } = await import("./ask.ts");
+  const path = await askForSession(kernel, io);
+  return path === undefined ? { kind: "new" } : { kind: "open", path };
+}
 
 function nameFromCommandLine(service: SessionService): void {
   const { name } = service.kernel.options as { name?: string };

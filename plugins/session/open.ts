@@ -1,7 +1,7 @@
 /** Opening the session that the command line asks for. */
 import { KernelError, type Options, type PluginKernel } from "../../core/index.ts";
 import { expandPath } from "../shared/paths.ts";
-import { type Choice, chooseSession, type Places, type SessionOptions, sessionDir } from "./choose.ts";
+import { type Choice, chooseSession, type Places, type SessionOptions, type SettledChoice, sessionDir } from "./choose.ts";
 import { SessionDocument } from "./document.ts";
 import { LeaseError } from "./lease.ts";
 import { allProjectDirs, requireWorkingDirectory } from "./places.ts";
@@ -32,7 +32,7 @@ export function choiceOf(kernel: PluginKernel): Choice {
 }
 
 /** Opens the chosen session. */
-export function openChosen(service: SessionService, choice: Choice): SessionDocument {
+export function openChosen(service: SessionService, choice: SettledChoice): SessionDocument {
   return asUsage(() => {
     const places = placesOf(service.kernel);
     const fresh = { cwd: places.cwd, dir: sessionDir(places), onTrouble: service.onTrouble };
@@ -52,7 +52,7 @@ export function openChosen(service: SessionService, choice: Choice): SessionDocu
 
 type Fresh = { cwd: string; dir: string; id?: string; onTrouble(error: unknown): void };
 
-function openFile(service: SessionService, { path, mayFork }: Extract<Choice, { kind: "open" }>, fresh: Fresh): SessionDocument {
+function openFile(service: SessionService, { path, mayFork }: Extract<SettledChoice, { kind: "open" }>, fresh: Fresh): SessionDocument {
   try {
     const { document, isTorn } = SessionDocument.open(path, fresh);
     if (isTorn) service.notice(`the last line of ${path} was cut off and is left out`);

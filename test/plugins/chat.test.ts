@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { type PiOptions, preparePlaces, programPath, runPi } from "../helpers/pi.ts";
+import { type PiOptions, preparePlaces, programPath, runPi, tempDir } from "../helpers/pi.ts";
 
 const hasTerminal = (() => {
   try {
@@ -41,13 +41,15 @@ describe.skipIf(!hasTerminal)("the chat (needs the program script for a terminal
   it("streams answers, runs slash commands, and leaves with Ctrl-D", async () => {
     const greet =
       'export default (pi) => pi.registerCommand("greet", { description: "Says hello", handler: async (args, ctx) => ctx.ui.notify("Hello " + args) });';
-    const chat = openChat({ agentFiles: { "extensions/greet.ts": greet }, script: { responses: [{ text: ["Fine, ", "thanks."] }] } });
+    const agentFiles = { "extensions/greet.ts": greet, "skills/web/SKILL.md": "---\nname: web\ndescription: Searches\n---\nSearch." };
+    const chat = openChat({ agentFiles, script: { responses: [{ text: ["Fine, ", "thanks."] }] } });
     await chat.until("> ");
     chat.type("How are you?\r");
     await chat.until("Fine, thanks.");
     await chat.until("> ");
     chat.type("/commands\r");
     await chat.until("/greet  Says hello");
+    await chat.until("/skill:web  Searches");
     chat.type("/greet you\r");
     await chat.until("Hello you");
     chat.type("\u0004");
@@ -66,6 +68,30 @@ describe.skipIf(!hasTerminal)("the chat (needs the program script for a terminal
     await chat.until("still here");
     chat.type("\u0004");
     expect(await chat.closed).toBe(0);
+  });
+
+  it("--resume asks which session to continue, until the answer is one", async () => {
+    const places = { home: tempDir(), cwd: tempDir() };
+    for (const prompt of ["the older one", "the newer\u001b[2J one"]) await runPi({ ...places, args: ["-p", prompt], script: { responses: ["Yes."] } });
+    const chat = openChat({ ...places, args: ["--resume"], script: { responses: [{ text: "Still here.", expect: { lastText: "go on", messageCount: 3 } }] } });
+    await chat.until("1. ");
+    await chat.until("the newer[2J one (2 messages)");
+    await chat.until("2. ");
+    await chat.until("the older one (2 messages)");
+    await chat.until("nothing begins a new one");
+    chat.type("7\r");
+    await chat.until("nothing begins a new one");
+    chat.type("2\r");
+    await chat.until("> ");
+    chat.type("go on\r");
+    await chat.until("Still here.");
+    chat.type("\u0004");
+    expect(await chat.closed).toBe(0);
+    const left = openChat({ ...places, args: ["-r"] });
+    await left.until("nothing begins a new one");
+    left.type("\u0003");
+    await left.until("No session was chosen.");
+    expect(await left.closed).toBe(1);
   });
 
   it("neither can what is asked about: a question shows the command as it is", async () => {
