@@ -74,6 +74,8 @@ export function programOf(value: unknown, source: string): Program {
   if (typeof distribution !== "object" || distribution === null || typeof distribution.name !== "string" || !Array.isArray(distribution.plugins)) {
     throw new KernelError("E_USAGE", `${source} is not a distribution: its default export must be defineDistribution({ name, plugins, … }).`);
   }
+  refuseUnknownFields(distribution, source);
+  refuseNonPlugins(distribution, source);
   const bin = distribution.bin ?? distribution.name;
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(bin)) {
     throw new KernelError("E_USAGE", `"${bin}" cannot be a program's name: use letters, digits, dot, dash and underscore.`);
@@ -88,6 +90,38 @@ export function programOf(value: unknown, source: string): Program {
     plugins: [distribution.plugins, configuration(distribution)],
     extensions: distribution.extensions ?? [],
   };
+}
+
+const fields: Record<keyof Distribution, true> = {
+  name: true,
+  bin: true,
+  version: true,
+  configDir: true,
+  envPrefix: true,
+  plugins: true,
+  extensions: true,
+  defaults: true,
+  managed: true,
+  systemPrompt: true,
+};
+
+/** A mistyped `managed` would leave open what it should close. */
+function refuseUnknownFields(distribution: Distribution, source: string): void {
+  for (const name of Object.keys(distribution)) {
+    if (Object.hasOwn(fields, name)) continue;
+    const suggestion = nearest(name, Object.keys(fields));
+    throw new KernelError("E_USAGE", `${source}: a distribution has no field "${name}"${suggestion ? `; did you mean "${suggestion}"?` : "."}`);
+  }
+}
+
+function refuseNonPlugins({ plugins }: Distribution, source: string): void {
+  for (const [index, plugin] of flatten(plugins).entries()) {
+    if (typeof plugin.name === "string" && typeof plugin.apply === "function") continue;
+    throw new KernelError(
+      "E_USAGE",
+      `${source}: "plugins" holds something that is no plugin, at place ${index + 1} (expected definePlugin({ name, apply }) or a list of plugins).`,
+    );
+  }
 }
 
 /** The distribution's own settings and words. */

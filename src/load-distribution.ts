@@ -6,11 +6,13 @@ import { createJiti } from "jiti";
 import * as typebox from "typebox";
 import { KernelError, messageOf } from "../core/index.ts";
 import { compile } from "../plugins/shared/compiler.ts";
+import { locateExtension } from "./distributed-extensions.ts";
 import * as distribution from "./distribution.ts";
 import ci from "./distributions/ci.ts";
 import minimal from "./distributions/minimal.ts";
 import pi from "./distributions/pi.ts";
 import * as sdk from "./index.ts";
+import { packageRoot } from "./package-root.ts";
 import * as plugin from "./plugin.ts";
 
 export async function loadDistribution(file: string, cwd: string): Promise<distribution.Program> {
@@ -43,15 +45,19 @@ export async function loadDistribution(file: string, cwd: string): Promise<distr
   }
   const program = distribution.programOf(module.default, file);
   const located = (extension: string) => {
-    const own = resolve(dirname(path), extension);
-    return existsSync(own) ? own : `builtin:${extension.replace(/^builtin:/, "")}`;
+    const { own, builtin } = locateExtension(extension, dirname(path), packageRoot());
+    return own ?? `builtin:${builtin}`;
   };
   return { ...program, extensions: program.extensions.map((extension) => (typeof extension === "string" ? located(extension) : extension)) };
 }
 
-/** The line of the team's own files that an error names first, in its text or its stack. */
+/** The line of the team's own files that an error names first, in its text or its stack. The directory's name may hold spaces. */
 function placeIn(directory: string, error: unknown): string {
   const { stack = "" } = error as { stack?: string };
-  const words = `${messageOf(error)}\n${stack}`.split(/[\s()]+/);
-  return words.find((word) => word.startsWith(directory) && /:\d+:\d+$/.test(word)) ?? "";
+  for (const line of `${messageOf(error)}\n${stack}`.split("\n")) {
+    const at = line.indexOf(directory);
+    const [place] = /^[^()]*?:\d+:\d+/.exec(line.slice(at + directory.length)) ?? [];
+    if (at >= 0 && place) return directory + place;
+  }
+  return "";
 }

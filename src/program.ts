@@ -1,9 +1,7 @@
 /** What belongs to the program itself: its flags, and the commands that make and show distributions. */
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { definePlugin, KernelError, type PluginKernel } from "../core/index.ts";
+import { definePlugin, type PluginKernel } from "../core/index.ts";
 import type { Branding } from "../plugins/settings/contract.ts";
+import { packageRoot } from "./package-root.ts";
 
 declare const PI_BUILT: boolean | undefined;
 
@@ -42,13 +40,4 @@ function addBuildCommands(kernel: PluginKernel, branding: Branding): void {
     description: "Show what this distribution (or one in a file) contains",
     run: async (args, io) => (await import("./build/index.ts")).inspectDistribution(args, io, cwd(), branding, kernel),
   });
-}
-
-/** The directory of the package, whether this runs from its sources or from its bundle. */
-function packageRoot(): string {
-  for (let directory = dirname(fileURLToPath(import.meta.url)); directory !== dirname(directory); directory = dirname(directory)) {
-    const file = join(directory, "package.json");
-    if (existsSync(file) && JSON.parse(readFileSync(file, "utf8")).name === "pi-kernel") return directory;
-  }
-  throw new KernelError("E_USAGE", "The package pi-kernel with its sources was not found beside the program.");
 }

@@ -1,9 +1,10 @@
 /** Bundles a distribution so that only its plugins are in it. */
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, relative } from "node:path";
 import type * as Esbuild from "esbuild";
 import { messageOf } from "../../core/index.ts";
+import { locateExtension } from "../distributed-extensions.ts";
 import type { DistributedExtension } from "../distribution.ts";
 import { compilerApart, fingerprint, MODULE_URL, oneFile, onlyReached, type Scripts, scriptOf, scriptsOf } from "./scripts.ts";
 import type { PluginFiles } from "./sources.ts";
@@ -149,8 +150,8 @@ function entry({ root, file, bin, extensions }: BundleInput): string {
 }
 
 function extensionFile(root: string, file: string, extension: string): string {
-  const own = resolve(dirname(file), extension);
-  return existsSync(own) ? own : join(root, "builtin-extensions", `${extension.replace(/^builtin:/, "")}.ts`);
+  const { own, builtin } = locateExtension(extension, dirname(file), root);
+  return own ?? join(root, "builtin-extensions", `${builtin}.ts`);
 }
 
 /** Resolves `pi-kernel/*` and the extension packages to the sources, and lists to what was chosen of them. */

@@ -1,5 +1,5 @@
 /** For pipelines: one answer as text or JSON, and tools that change nothing. */
-import type { PluginList } from "../../core/index.ts";
+import { definePlugin, type PluginList } from "../../core/index.ts";
 import { piDialect } from "../../plugins/dialects/pi.ts";
 import extensions from "../../plugins/extensions/index.ts";
 import faults from "../../plugins/faults/index.ts";
@@ -27,10 +27,18 @@ import { ls } from "../../plugins/tools/ls.ts";
 import { read } from "../../plugins/tools/read.ts";
 import trust from "../../plugins/trust/index.ts";
 
+/** All of them are offered; the program's own default names some that are not here. */
+const offered = definePlugin({
+  name: "default-tools",
+  apply(kernel) {
+    kernel.defer(kernel.service("settings").defaults({ defaultTools: ["read", "grep", "find", "ls"] }));
+  },
+});
+
 const ci: PluginList = [
   [faults, settings, trust, resources, loader],
   [session, models, catalog, wireApis, offline, scripted, retry],
-  [read, grep, find, ls, active, images, blockedImages, systemPrompt],
+  [read, grep, find, ls, active, images, blockedImages, offered, systemPrompt],
   [slashCommands, skills, templates, extensions],
   [piDialect, print],
 ];

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { preparePlaces, runPi } from "../helpers/pi.ts";
+import { preparePlaces, runPi, tempDir } from "../helpers/pi.ts";
 
 /** What a broken invocation must look like: one sentence on stderr, nothing on stdout, status 1. */
 function expectOneSentence({ stdout, stderr, status }: Awaited<ReturnType<typeof runPi>>, text: string | RegExp): void {
@@ -105,13 +105,24 @@ describe("a distribution file", () => {
     expectOneSentence(await runPi({ files, args: acme("hi") }), 'There is no plugin "tool:bsh" in the list; did you mean "tool:bash"?');
   });
 
+  it.each([
+    ['plugins: [pi, { name: "x" }]', '"plugins" holds something that is no plugin'],
+    ["plugins: pi, mangaed: {}", 'a distribution has no field "mangaed"; did you mean "managed"?'],
+    ['plugins: pi, extensions: ["permission-gat"]', 'extension "permission-gat" is neither a file'],
+    ['plugins: pi, extensions: ["./gate.ts"]', 'extension "./gate.ts" is neither a file'],
+  ])("%s is refused, not passed over", async (said, message) => {
+    expectOneSentence(await runPi({ files: distribution(`export default defineDistribution({ name: "acme", ${said} });`), args: acme("hi") }), message);
+  });
+
   it("a file that is missing, broken or no distribution is refused", async () => {
     expectOneSentence(await runPi({ args: acme() }), "The distribution file acme.ts does not exist");
     expectOneSentence(await runPi({ files: { "acme.ts": "export default {{" }, args: acme() }), "acme.ts cannot be used");
     const places = { "acme.ts:2:16": "\nexport default {{", "part.ts:3:1": 'import "./part.ts";' };
     for (const [place, text] of Object.entries(places)) {
-      const { stderr } = await runPi({ files: { "acme.ts": text, "part.ts": "const one: number = 1;\nvoid one;\nnobody();" }, args: acme() });
-      expect(stderr).toMatch(new RegExp(`acme.ts cannot be used: .+ \\(/\\S*${place}\\)\n$`));
+      const cwd = tempDir("pi acme é ");
+      const { stderr } = await runPi({ cwd, files: { "acme.ts": text, "part.ts": "const one: number = 1;\nvoid one;\nnobody();" }, args: acme() });
+      expect(stderr).toContain("acme.ts cannot be used: ");
+      expect(stderr.endsWith(` (${join(cwd, place)})\n`)).toBe(true);
     }
     expectOneSentence(await runPi({ files: { "acme.ts": "export default 5" }, args: acme() }), "acme.ts is not a distribution");
   });

@@ -113,6 +113,17 @@ describe("lists", () => {
   });
 });
 
+it("ci offers all of its tools, unless the distribution chooses others", async () => {
+  const file = (more: string) =>
+    `import { defineDistribution } from "pi-kernel/distribution";\nimport ci from "pi-kernel/distributions/ci";\nexport default defineDistribution({ name: "ci", plugins: ci${more} });`;
+  const script = (tools: string[]) => ({ responses: [{ text: "Fine.", expect: { tools } }] });
+  const args = ["--distribution", "ci.ts", "-p", "hi"];
+  const all = await runPi({ files: { "ci.ts": file("") }, args, script: script(["read", "grep", "find", "ls"]) });
+  expect(all).toMatchObject({ stdout: "Fine.\n", status: 0 });
+  const chosen = file(', defaults: { defaultTools: ["ls"] }');
+  expect(await runPi({ files: { "ci.ts": chosen }, args, script: script(["ls"]) })).toMatchObject({ stdout: "Fine.\n", status: 0 });
+});
+
 describe("each plugin can be left out", () => {
   const names = flatten(pi).map(({ name }) => name);
 
