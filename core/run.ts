@@ -20,7 +20,7 @@ export class Run {
   #controller: AbortController | undefined;
   #hasBegun = false;
   readonly #occupations = new Set<Occupation>();
-  #waiting: (() => void)[] = [];
+  #waiting: { isDue(): boolean; resolve(): void }[] = [];
   #isClosed = false;
 
   constructor(kernel: Kernel) {
@@ -63,7 +63,7 @@ export class Run {
   /** Gives a reserved run back: it was refused. */
   release(): void {
     this.#controller = undefined;
-    this.#wakeIfIdle();
+    this.#wake();
   }
 
   /** Runs the reserved run. Never rejects. */
@@ -83,7 +83,7 @@ export class Run {
       this.#controller = undefined;
       this.#hasBegun = false;
       this.#kernel.emit({ type: "agent_settled" });
-      this.#wakeIfIdle();
+      this.#wake();
     }
   }
 
@@ -93,14 +93,21 @@ export class Run {
     if (this.#isClosed) occupation.abort();
     return () => {
       this.#occupations.delete(occupation);
-      this.#wakeIfIdle();
+      this.#wake();
     };
+  }
+
+  /** Cancels what is going on and keeps the session busy from now on; `ready` when that has ended. There is no gap in which others find it idle. */
+  takeOver(occupation: Occupation): { ready: Promise<void>; free: () => void } {
+    this.#cancelAll();
+    const before = [...this.#occupations];
+    const ready = this.#when(() => !this.active && before.every((other) => !this.#occupations.has(other)));
+    return { ready, free: this.occupy(occupation) };
   }
 
   /** Cancels whatever the session is doing and resolves when it is idle. */
   abort(): Promise<void> {
-    this.#controller?.abort();
-    for (const occupation of this.#occupations) occupation.abort();
+    this.#cancelAll();
     return this.whenIdle();
   }
 
@@ -111,13 +118,23 @@ export class Run {
   }
 
   whenIdle(): Promise<void> {
-    if (this.idle) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return this.#when(() => this.idle);
   }
 
-  #wakeIfIdle(): void {
-    if (!this.idle) return;
-    for (const resolve of this.#waiting.splice(0)) resolve();
+  #cancelAll(): void {
+    this.#controller?.abort();
+    for (const occupation of this.#occupations) occupation.abort();
+  }
+
+  #when(isDue: () => boolean): Promise<void> {
+    if (isDue()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ isDue, resolve }));
+  }
+
+  #wake(): void {
+    const due = this.#waiting.filter(({ isDue }) => isDue());
+    this.#waiting = this.#waiting.filter((waiting) => !due.includes(waiting));
+    for (const { resolve } of due) resolve();
   }
 
   async #passes(draft: RunDraft, signal: AbortSignal): Promise<void> {

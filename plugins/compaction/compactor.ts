@@ -71,10 +71,9 @@ export class Compactor implements Compaction {
     // Claimed before anything is awaited, so that two compactions cannot race.
     this.#underWay = "manual";
     const controller = new AbortController();
-    let free = () => {};
+    const { ready, free } = this.#kernel.run.takeOver({ name: "compaction", abort: () => controller.abort() });
     try {
-      await this.#kernel.run.abort();
-      free = this.#kernel.run.occupy({ name: "compaction", abort: () => controller.abort() });
+      await ready;
       const instructions = customInstructions?.trim();
       return await this.#perform({ reason: "manual", signal: controller.signal, willRetry: false, ...(instructions && { customInstructions: instructions }) });
     } finally {
@@ -188,6 +187,7 @@ export class Compactor implements Compaction {
 
   async #work({ reason, signal, willRetry, customInstructions }: Task): Promise<CompactionResult> {
     const session = this.#session;
+    if (signal.aborted) throw new Cancelled();
     if (this.#endsWithCompaction()) throw new KernelError("E_REFUSED", ALREADY);
     const model = this.#kernel.service("model").current();
     const preparation = prepareCompaction(session.contextEntries(), settingsFor(this.#kernel, model, this.enabled()));

@@ -115,6 +115,22 @@ describe("compact", () => {
     expect(seen).toEqual(["agent_start", "turn_start", "turn_end", "agent_end", "agent_settled", "compaction_start", "compaction_end"]);
   });
 
+  it("is cancelled while it waits for the end of the run, by an abort as by another session", async () => {
+    const pi = start({ responses: [long("one"), long("two"), long("three"), { hang: true }, { hang: true }, "Not asked for."] });
+    for (const text of ["first", "second", "third"]) await pi.prompt(text);
+    for (const command of ["abort", "new_session"]) {
+      const from = pi.frames.length;
+      await pi.ask("prompt", { message: "hang" });
+      pi.send({ id: `${command}-c`, type: "compact" });
+      expect((await pi.call(command)).success).toBe(true);
+      const since = pi.frames.slice(from);
+      expect(types(since).slice(-3)).toEqual(["agent_settled", "compaction_start", "compaction_end"]);
+      expect(since.find(({ type }) => type === "compaction_end")).toMatchObject({ result: null, aborted: true });
+      expect(await pi.find(({ id }) => id === `${command}-c`)).toMatchObject({ success: false, error: "Compaction cancelled" });
+    }
+    expect((await pi.ask("get_state")).isCompacting).toBe(false);
+  });
+
   it("fails with the provider's words and writes nothing; a cut or tool-calling summary is a failure too", async () => {
     const pi = start({
       responses: [
