@@ -8,8 +8,8 @@ const exhausted =
 const transient: readonly RegExp[] = [
   // load
   /overloaded|high demand|rate.?limit|too many requests|resource.?exhausted/i,
-  // status
-  /(?<!\d)(?:429|500|502|503|504|520|524)(?!\d)/,
+  // status; one that is rare is believed only where a status stands, at the beginning
+  /(?<!\d)(?:429|500|502|503|504|520|524)(?!\d)|^5\d\d(?!\d)/,
   /service.?unavailable|server.?error|internal.?error|provider.?returned.?error|exceeded request buffer limit/i,
   // network
   /network.?error|connection.?error|connection.?refused|connection.?lost|other side closed|fetch failed|getaddrinfo|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET/i,

@@ -31,6 +31,8 @@ describe("which errors are transient", () => {
     "504",
     "520 web server is returning an unknown error",
     "524 a time-out occurred",
+    '529 {"error":{"message":"busy"}}',
+    "522: origin is unreachable",
     "Service Unavailable",
     "server_error",
     "Internal error encountered.",
@@ -78,6 +80,8 @@ describe("which errors are transient", () => {
     "400 prompt is too long: 213462 tokens > 200000 maximum",
     "500 maximum context length is 128000",
     "used 15000 tokens",
+    "400 at most 529 images",
+    "5291 is no status",
   ];
   test.each(final)("not: %s", (text) => expect(isTransient(text)).toBe(false));
 
