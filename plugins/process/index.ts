@@ -36,7 +36,7 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
   const handlers = new Set<(error: unknown, owner: ResourceOwner) => boolean>();
   let onFatal: (error: unknown) => void = () => exitNow(1);
   let end: (status: number) => void = () => {};
-  let isEnding = false;
+  let announced: number | undefined;
   const ended = new Promise<number>((resolve) => {
     end = resolve;
   });
@@ -64,8 +64,9 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
   listen("removeListener", (event, listener) => listeners.get(event) === listener && process.nextTick(stay));
   for (const [signal, status] of Object.entries(signals)) {
     listen(signal, () => {
-      if (isEnding) exitNow(status);
-      isEnding = true;
+      // Whoever escalates to another signal still learns which one ended the process.
+      if (announced !== undefined) exitNow(announced);
+      announced = status;
       end(status);
     });
   }
