@@ -2,6 +2,7 @@
 import { KernelError, messageOf } from "../../core/index.ts";
 import type { ResourceFile } from "../resources/contract.ts";
 import { now } from "../shared/clock.ts";
+import { givesBack } from "./claims.ts";
 import type { Extensions } from "./contract.ts";
 import { bequeath, type HandOver, handOver } from "./hand-over.ts";
 import { type ExtensionHost, inTime } from "./host.ts";
@@ -214,12 +215,12 @@ export class Reloader {
     const host = this.#host;
     const staged = this.#takeWaiting();
     const old = staged.flatMap(({ slot, isByHand }) => (slot.live ? [{ instance: slot.live, isByHand }] : []));
-    await host.shutDown(
-      old.map(({ instance }) => instance),
-      { reason: "reload" },
-    );
+    const madeWay = new Set<Instance>();
+    for (const { instance } of old) {
+      if (await givesBack(() => host.shutDown([instance], { reason: "reload" }))) madeWay.add(instance);
+    }
     const hadTools = new Map(staged.map(({ slot }) => [slot, new Set(slot.live?.tools.keys())]));
-    for (const item of staged) await this.#refreshHandOver(item);
+    for (const item of staged) await this.#runAgain(item, madeWay);
     for (const { instance } of old) clearScreen(host.runtime, instance);
     // From here to the end of this loop nothing is awaited: no reader sees neither or both.
     for (const { slot, instance, data } of staged) {
@@ -245,11 +246,12 @@ export class Reloader {
     return staged;
   }
 
-  /** The old version's last word. A factory that already read an older one runs once more, on the same module. */
-  async #refreshHandOver(item: Staged): Promise<void> {
+  /** A factory that read less than the old version's last word, or found its place taken, runs once more, on the same module. */
+  async #runAgain(item: Staged, madeWay: ReadonlySet<Instance>): Promise<void> {
     const { slot, instance, data } = item;
-    if (!instance || !slot.live || slot.live.disposers.length === 0) return;
-    if (!handOver(this.#host.runtime, slot.live, data) || !instance.hasReadHandover) return;
+    if (!instance || !slot.live) return;
+    const isOutdated = slot.live.disposers.length > 0 && handOver(this.#host.runtime, slot.live, data) && instance.hasReadHandover;
+    if (!isOutdated && !madeWay.has(slot.live)) return;
     try {
       const again = await this.#host.instantiate(slot, instance.module, { staged: true, handedOver: () => data });
       await this.#host.retire(instance);

@@ -1,6 +1,6 @@
 /** What published extensions rely on beyond the interface as it is written down. */
 import { expect, test } from "vitest";
-import { command, errors, extensionList, notice, startWith } from "../extensions/helpers.ts";
+import { command, errors, extensionList, notice, reloaded, rewrite, startWith } from "../extensions/helpers.ts";
 
 test("what an installed extension depends on lies beside it and is run as Node runs it, not read as its own files", async () => {
   const rpc = startWith(
@@ -94,5 +94,29 @@ test("what stands behind the interface looks as newer versions have it", async (
   expect(await command(rpc, "/drawn")).toEqual(["bash| ls |-la", "a|b"]);
   expect((await command(rpc, "/session"))[0]).toMatch(/^\d+,true,user\+assistant,2$/);
   expect(await command(rpc, "/auth")).toEqual(["true,true,true", "k,k,stored,http://x,function,1", "false"]);
+  expect(errors(rpc)).toEqual([]);
+});
+
+test("an extension that lets only one of itself be at work, and notes that on globalThis, is at work after a reload", async () => {
+  const source = (version: string) => `const key = Symbol.for("tests.only-one");
+    export default (pi: any) => {
+      const shared = globalThis as any;
+      if (shared[key]) return;
+      const mine = (shared[key] = { greet: () => "hello from ${version}" });
+      pi.registerCommand("greet", { handler: (_: string, ctx: any) => ctx.ui.notify(shared[key]?.greet() ?? "nobody") });
+      pi.on("session_shutdown", () => { if (shared[key] === mine) delete shared[key]; });
+    };`;
+  const rpc = startWith({
+    "only-one.ts": source("v1"),
+    "bystander.ts": `export default (pi: any) => { const runs = globalThis as any; runs.ran = (runs.ran ?? 0) + 1; pi.registerCommand("runs", { handler: (_: string, ctx: any) => ctx.ui.notify("runs " + runs.ran) }); };`,
+  });
+  expect(await command(rpc, "/greet")).toEqual(["hello from v1"]);
+  await rpc.ask("reload");
+  expect(await command(rpc, "/greet")).toEqual(["hello from v1"]);
+  expect(await command(rpc, "/runs")).toEqual(["runs 2"]);
+  const from = rpc.frames.length;
+  rewrite(rpc, "only-one.ts", source("v2"));
+  await reloaded(rpc, from);
+  expect(await command(rpc, "/greet")).toEqual(["hello from v2"]);
   expect(errors(rpc)).toEqual([]);
 });
