@@ -4,7 +4,7 @@ import type { Models } from "../models/contract.ts";
 import type { Instance } from "./instance.ts";
 import { complete, streamSimple } from "./model-calls.ts";
 import { knownProvider } from "./provider-object.ts";
-import { registerProvider, unregisterProvider } from "./providers.ts";
+import { refreshProviders, registerProvider, unregisterProvider } from "./providers.ts";
 import type { Runtime } from "./runtime.ts";
 import type { ModelRegistry } from "./types.ts";
 
@@ -47,7 +47,11 @@ export function createModelRegistry(runtime: Runtime, instance: Instance): Model
     complete: (model, context, options) => usable(() => complete(runtime, model, context, options)),
     stream: (model, context, options) => usable(() => streamSimple(runtime, model, context, options)),
     streamSimple: (model, context, options) => usable(() => streamSimple(runtime, model, context, options)),
-    refresh: () => usable(() => models().refresh()),
+    async refresh(options = {}) {
+      await usable(() => models().refresh());
+      const errors = await usable(() => refreshProviders(runtime, options));
+      return { aborted: options.signal?.aborted === true, errors };
+    },
     getError: () => models().error(),
     registerProvider: (name, config) => usable(() => registerProvider(runtime, instance, name, config)),
     unregisterProvider: (name) => usable(() => unregisterProvider(instance, name)),

@@ -13,6 +13,8 @@ export interface Registration extends ProviderConfig {
   ownAuth?: boolean;
   /** APIs that its stream speaks; default: `api` alone */
   apis?: readonly string[];
+  /** Resolves once it is known whether there is a credential. */
+  configured?: Promise<unknown>;
 }
 
 export function isProviderObject(value: unknown): value is ProviderObject {

@@ -2,7 +2,7 @@
 import type { Provider } from "../../core/index.ts";
 import type { ProviderLayer } from "../models/contract.ts";
 import type { Instance } from "./instance.ts";
-import { refreshSoon } from "./provider-models.ts";
+import { type ModelList, type RefreshOptions, refreshModels, refreshSoon, restoreModels } from "./provider-models.ts";
 import { authOf, isProviderObject, literal, type Registration, registrationOf } from "./provider-object.ts";
 import { streamFrom } from "./provider-stream.ts";
 import type { Runtime } from "./runtime.ts";
@@ -33,20 +33,61 @@ export function registerProvider(runtime: Runtime, instance: Instance, name: unk
 function register(runtime: Runtime, instance: Instance, name: string, registration: Registration): void {
   if (instance.state !== "loading") apply(runtime, instance, name, registration);
   instance.providers.set(name, registration);
+  const list = modelListOf(runtime, instance, name, registration);
+  if (list && instance.state === "loading") instance.preparing.push(restoreModels(runtime, instance, list));
+}
+
+/** The list of models that a registration can bring up to date, if it can. */
+function modelListOf(runtime: Runtime, instance: Instance, name: string, { refreshModels: ask, apis, configured }: Registration): ModelList | undefined {
+  if (!ask) return undefined;
+  const registered = () => instance.providers.get(name);
+  return {
+    name,
+    ask,
+    configured,
+    isCurrent: () => (instance.state === "loading" || instance.state === "active") && registered()?.refreshModels === ask,
+    take(models) {
+      const spoken = apis && [...new Set(models.flatMap(({ api }) => api ?? []))];
+      runtime.leave(() => register(runtime, instance, name, { ...registered(), models, ...(spoken && { apis: spoken }) }));
+    },
+  };
+}
+
+/** Brings the models of all extensions' providers up to date; the answer is what failed, by provider. */
+export async function refreshProviders(runtime: Runtime, options: RefreshOptions): Promise<Map<string, Error>> {
+  const errors = new Map<string, Error>();
+  const refresh = async (instance: Instance, list: ModelList) => {
+    try {
+      await refreshModels(runtime, instance, list, options);
+    } catch (error) {
+      errors.set(list.name, error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  const all = runtime.instances.flatMap((instance) =>
+    [...instance.providers].flatMap(([name, registration]) => {
+      const list = modelListOf(runtime, instance, name, registration);
+      return list ? [refresh(instance, list)] : [];
+    }),
+  );
+  await Promise.all(all);
+  return errors;
 }
 
 /** It counts at once; whether it has a credential is its own question, which may take a moment. The start waits for the answer. */
 function registerObject(runtime: Runtime, instance: Instance, provider: ProviderObject): void {
   const registration = registrationOf(runtime, instance, provider);
-  register(runtime, instance, provider.id, registration);
   const configure = async () => {
     const auth = await runtime.runAs(instance, () => authOf(runtime, provider));
-    const isCurrent = instance.providers.get(provider.id) === registration && instance.state !== "stale";
+    const registered = instance.providers.get(provider.id);
+    const isCurrent = registered?.streamSimple === registration.streamSimple && instance.state !== "stale";
     // A provider that needs no key is configured all the same; its stream gets what it resolves for each request.
-    if (auth && isCurrent) register(runtime, instance, provider.id, { ...registration, apiKey: literal(auth.apiKey ?? "none") });
+    if (auth && isCurrent) register(runtime, instance, provider.id, { ...registered, apiKey: literal(auth.apiKey ?? "none") });
   };
-  const configured = configure().catch((error) => runtime.report(instance, "register_provider", error));
-  if (instance.state === "loading") instance.preparing.push(configured);
+  registration.configured = Promise.resolve()
+    .then(configure)
+    .catch((error) => runtime.report(instance, "register_provider", error));
+  register(runtime, instance, provider.id, registration);
+  if (instance.state === "loading") instance.preparing.push(registration.configured);
 }
 
 /** Puts the registrations of the load phase into effect; a bad one is dropped and reported. */
@@ -83,15 +124,8 @@ function apply(runtime: Runtime, instance: Instance, name: string, config: Regis
     for (const back of undo) back();
     throw error;
   }
-  refreshSoon(runtime, instance, {
-    name,
-    config,
-    isCurrent: () => instance.state === "active" && instance.providers.get(name)?.refreshModels === config.refreshModels,
-    take: (models) => {
-      const apis = config.apis && [...new Set(models.flatMap(({ api }) => api ?? []))];
-      runtime.leave(() => register(runtime, instance, name, { ...instance.providers.get(name), models, ...(apis && { apis }) }));
-    },
-  });
+  const list = modelListOf(runtime, instance, name, config);
+  if (list) refreshSoon(runtime, instance, list);
   takeBack(instance, name);
   const known = registered.get(instance) ?? new Map<string, (() => void)[]>();
   registered.set(instance, known.set(name, undo));

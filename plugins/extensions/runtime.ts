@@ -33,6 +33,8 @@ export class Runtime {
   readonly channels: EventChannels;
   /** children of `pi.exec`, which outlive instances but not the program */
   readonly execs = new Set<ChildProcess>();
+  /** whose lists of models have been asked for, by extension and provider */
+  readonly fetchedModels = new Set<string>();
   /** custom messages for the next prompt */
   readonly nextTurn: CustomMessage[] = [];
   /** custom messages that wait for the end of the turn */

@@ -192,7 +192,8 @@ export interface ModelRegistry {
   complete(model: Model, context: Context, options?: StreamOptions): Promise<AssistantMessage>;
   stream(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
   streamSimple(model: Model, context: Context, options?: StreamOptions): AssistantMessageStream;
-  refresh(options?: unknown): Promise<void>;
+  /** Reads models.json again, and asks extensions' providers for their models; `errors` by provider. */
+  refresh(options?: { allowNetwork?: boolean; force?: boolean; signal?: AbortSignal }): Promise<{ aborted: boolean; errors: Map<string, Error> }>;
   getError(): string | undefined;
   registerProvider(name: string | ProviderObject, config?: ProviderConfig): void;
   unregisterProvider(name: string): void;

@@ -3,6 +3,7 @@ import { definePlugin, messageOf, type PluginKernel, type PluginList, Stage } fr
 import type {} from "../process/contract.ts";
 import type {} from "../settings/contract.ts";
 import { complainer } from "../shared/complaints.ts";
+import { isOffline } from "../shared/offline.ts";
 import { parsePackageSource } from "../shared/package-source.ts";
 import commands from "./commands.ts";
 import { config } from "./config.ts";
@@ -62,8 +63,4 @@ async function locate(kernel: PluginKernel, given: string, scope: PackageScope, 
   if (isOffline(kernel)) throw new Error("it is not installed, and this process is offline");
   kernel.tryService("process")?.io.stderr.write(`Installing ${given}…\n`);
   return install(source, scope, { ...here, signal: patience() });
-}
-
-function isOffline(kernel: PluginKernel): boolean {
-  return kernel.options.offline === true || /^(1|true|yes)$/i.test(kernel.service("settings").ownEnv("OFFLINE") ?? "");
 }

@@ -62,25 +62,59 @@ test("a login of a provider object is refreshed and used in its own words", asyn
   expect(answers(await rpc.prompt("hi"))).toEqual(["new-key"]);
 });
 
-test("a list of models that a provider has published is there at the next start", async () => {
+test("a list of models that a provider has published is there at the next start, before anybody uses the network", async () => {
+  const source = `${helpers}
+    export default (pi: any) => {
+      const asked: unknown[] = [];
+      pi.registerProvider("mine", { baseUrl: "http://x", apiKey: "k", api: "openai-completions", models: [model("first")],
+        async refreshModels({ stored, store, publish, allowNetwork, credential, force, signal }: any) {
+          asked.push([allowNetwork, credential?.key, force, signal.aborted].join());
+          if (!allowNetwork) return stored?.models ?? [model("first")];
+          if ((await store.read())?.models.length > 2) throw new Error("the server is busy");
+          const models = [...(stored?.models ?? [model("first")]), model("more")];
+          await publish({ persist: { models, checkedAt: 1 } });
+          return models;
+        } });
+      list(pi);
+      pi.registerCommand("asked", { handler: (_: string, ctx: any) => ctx.ui.notify(asked.splice(0).join(" ")) });
+      pi.registerCommand("refresh", { handler: async (args: string, ctx: any) => {
+        const { aborted, errors } = await ctx.modelRegistry.refresh(JSON.parse(args));
+        ctx.ui.notify(aborted + JSON.stringify([...errors].map(([name, error]: any) => [name, error.message])));
+      } });
+    };`;
+  const first = startRpc({ script: { responses: ["fine"], repeat: true }, agentFiles: { "extensions/p.ts": source } });
+  await expect.poll(() => command(first, "/list")).toEqual(["first,more"]);
+  expect(await command(first, "/asked")).toEqual(["false,,false,false true,k,false,false"]);
+  // What is kept is not asked for by each session.
+  await first.ask("new_session");
+  expect(await command(first, "/list")).toEqual(["first,more"]);
+  expect(await command(first, "/asked")).toEqual(["false,,false,false"]);
+
+  const second = startRpc({ home: first.places.home, args: ["--model", "mine/more"], env: { PI_OFFLINE: "1" } });
+  expect((await second.ask("get_state")).model.id).toBe("more");
+  expect(await command(second, "/refresh {}")).toEqual(["false[]"]);
+  expect(await command(second, `/refresh {"allowNetwork":true,"force":true}`)).toEqual(["false[]"]);
+  expect(await command(second, "/asked")).toEqual(["false,,false,false false,,false,false false,,true,false true,k,true,false"]);
+  expect(await command(second, `/refresh {"allowNetwork":true}`)).toEqual([`false[["mine","the server is busy"]]`]);
+  expect(await command(second, "/list")).toEqual(["first,more,more"]);
+  expect([...errors(first), ...errors(second)]).toEqual([]);
+});
+
+test("a provider whose server does not answer with models keeps those it has, and counts as no fault", async () => {
   const rpc = startRpc({
     script: { responses: ["fine"], repeat: true },
     agentFiles: {
       "extensions/p.ts": `${helpers}
-        export default (pi: any) => pi.on("session_start", (_: any, ctx: any) => pi.registerProvider("mine", { baseUrl: "http://x", apiKey: "k", api: "openai-completions", models: [model("first")],
-          async refreshModels({ stored, store, publish, allowNetwork, signal }: any) {
-            const models = [...(stored?.models ?? [model("first")]), model("more")];
-            const older = (await store.read())?.models.length;
-            const published = await publish({ persist: { models, checkedAt: 1 } });
-            ctx.ui.notify([models.length, older, published, allowNetwork, signal.aborted].join());
-            return models;
-          } }));`,
+        const broken = async ({ allowNetwork }: any) => { if (allowNetwork) throw new Error("nobody there"); return [model("first")]; };
+        export default (pi: any) => {
+          pi.registerProvider("mine", { baseUrl: "http://x", apiKey: "k", api: "openai-completions", models: [model("first")], refreshModels: (context: any) => broken(context) });
+          list(pi);
+        };`,
     },
   });
-  await notice(rpc, "2,,true,true,false");
-  const from = rpc.frames.length;
-  await rpc.ask("reload");
-  await notice(rpc, "3,2,true,true,false", from);
+  for (let session = 0; session < 6; session++) await rpc.ask("new_session");
+  await expect.poll(() => rpc.stderr).toContain('the models of "mine" could not be refreshed: nobody there');
+  expect(await command(rpc, "/list")).toEqual(["first"]);
   expect(errors(rpc)).toEqual([]);
 });
 
