@@ -2,20 +2,8 @@
 import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import type { Io } from "../../core/index.ts";
+import { divertChildren, divertDescriptors, divertStreams, divertThreads, patch } from "./diversions.ts";
 import { directOutput, takeInput } from "./pipes.ts";
-
-type AnyFunction = (...args: any[]) => any;
-
-const STDIN = 0;
-const STDOUT = 1;
-const STDERR = 2;
-
-/** Functions of `fs` that take a descriptor first. */
-const writers = ["write", "writeSync", "writev", "writevSync", "writeFile", "writeFileSync", "appendFile", "appendFileSync"] as const;
-/** Other names of descriptor 1. */
-const stdoutPaths: ReadonlySet<unknown> = new Set(["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]);
-/** Functions of `child_process` whose last object argument may say `stdio`. */
-const synchronousSpawners = ["spawnSync", "execFileSync", "execSync"] as const;
 
 /** Diverts stdout and answers the process's real streams; the second answer puts everything back. */
 export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () => void } {
@@ -34,14 +22,14 @@ export function takeStdout(): { io: Io; guardChildren: () => void; giveBack: () 
     readBytes: (onBytes) => input.read(onBytes),
     ...(writeNow && { writeNow }),
   };
-  const undo = [() => input.giveBack(), forgiveStderr(), divertProcess(), divertDescriptor()];
+  const undo = [() => input.giveBack(), forgiveStderr(), divertProcess(), divertDescriptors(fs, patch)];
   let hasChildren = false;
   return {
     io,
     guardChildren: () => {
       if (hasChildren) return;
       hasChildren = true;
-      undo.push(divertChildren());
+      undo.push(...divertOthers());
       // What foreign code imports as an ES module is a copy, also of what was diverted before.
       syncBuiltinESMExports();
     },
@@ -76,72 +64,15 @@ function divertProcess(): () => void {
   };
 }
 
-/** Direct writes to descriptor 1, or to the file that stands for it. */
-function divertDescriptor(): () => void {
-  const table = fs as unknown as Record<string, AnyFunction>;
-  return patch(
-    table,
-    writers,
-    (original) =>
-      (target, ...rest) =>
-        original(target === STDOUT || stdoutPaths.has(target) ? STDERR : target, ...rest),
-  );
-}
-
-/** Children with inherited stdio write to our stdout otherwise, and take commands from our stdin. */
-function divertChildren(): () => void {
+/** What else leads to stdout: children, threads, and streams that are opened on its descriptor. */
+function divertOthers(): (() => void)[] {
   // A terminal is for people, and whoever they call.
-  const stdin = fs.fstatSync(STDIN).isCharacterDevice() ? "inherit" : "ignore";
-  // Through require: ES module namespaces cannot be patched, the module behind them can.
-  const children = createRequire(import.meta.url)("node:child_process");
-  const asynchronous = patch(
-    children.ChildProcess.prototype,
-    ["spawn"],
-    (original) =>
-      function spawn(this: unknown, options: { stdio?: unknown }, ...rest: unknown[]) {
-        return original.call(this, { ...options, stdio: diverted(options.stdio, stdin) }, ...rest);
-      },
-  );
-  const synchronous = patch(
-    children,
-    synchronousSpawners,
-    (original) =>
-      (...args) =>
-        original(...args.map((argument) => divertedOptions(argument, stdin))),
-  );
-  return () => {
-    asynchronous();
-    synchronous();
-  };
-}
-
-type Stdin = "inherit" | "ignore";
-
-function divertedOptions(argument: unknown, stdin: Stdin): unknown {
-  if (typeof argument !== "object" || argument === null || Array.isArray(argument) || !("stdio" in argument)) return argument;
-  return { ...argument, stdio: diverted(argument.stdio, stdin) };
-}
-
-/** The same stdio with descriptor 1 replaced by 2 wherever the child would inherit it, and 0 by what it may have of it. */
-function diverted(stdio: unknown, stdin: Stdin): unknown {
-  if (stdio === "inherit") return [stdin, STDERR, "inherit"];
-  if (!Array.isArray(stdio)) return stdio;
-  return stdio.map((item, index) => {
-    const inherited = item === "inherit" ? index : descriptorOf(item);
-    if (inherited === STDOUT) return STDERR;
-    return inherited === STDIN && stdin === "ignore" ? stdin : item;
-  });
-}
-
-function descriptorOf(item: unknown): unknown {
-  if (typeof item !== "object" || item === null) return item;
-  return item === process.stdin ? STDIN : (item as { fd?: number }).fd;
-}
-
-function patch(target: Record<string, AnyFunction>, names: readonly string[], wrap: (original: AnyFunction) => AnyFunction): () => void {
-  const originals = names.map((name) => [name, target[name] as AnyFunction] as const);
-  for (const [name, original] of originals) target[name] = Object.assign(wrap(original), original);
-  return () => {
-    for (const [name, original] of originals) target[name] = original;
-  };
+  const stdin = fs.fstatSync(0).isCharacterDevice() ? "inherit" : "ignore";
+  // Through require: ES module namespaces cannot be patched, the modules behind them can.
+  const require = createRequire(import.meta.url);
+  return [
+    divertChildren(require("node:child_process"), patch, stdin),
+    divertThreads(require("node:worker_threads"), stdin),
+    divertStreams(require("node:net"), require("node:tty")),
+  ];
 }

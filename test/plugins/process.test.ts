@@ -8,6 +8,10 @@ import { preparePlaces, programPath, startRpc, tempDir } from "../helpers/pi.ts"
 const noisy = `
 import { execSync, spawn, spawnSync } from "node:child_process";
 import fs, { writeSync } from "node:fs";
+import { Socket } from "node:net";
+import { WriteStream } from "node:tty";
+import { Worker } from "node:worker_threads";
+const ended = (stream) => new Promise((resolve) => stream.on("close", resolve));
 export default async () => {
   console.log("noise: console.log");
   console.info("noise: console.info");
@@ -21,6 +25,12 @@ export default async () => {
   execSync("echo noise: execSync", { stdio: "inherit" });
   await new Promise((resolve) => spawn("echo", ["noise: spawn inherit"], { stdio: "inherit" }).on("close", resolve));
   await new Promise((resolve) => spawn("echo", ["noise: spawn list"], { stdio: ["ignore", "inherit", "inherit"] }).on("close", resolve));
+  const thread = 'require("node:fs").writeSync(1, "noise: thread\\\\n"); require("node:child_process").execSync("echo noise: child of a thread", { stdio: "inherit" });';
+  await new Promise((resolve) => new Worker(thread, { eval: true }).on("exit", resolve));
+  new Socket({ fd: 1, readable: false }).write("noise: socket\\n");
+  new WriteStream(1).write("noise: terminal\\n");
+  await ended(fs.createWriteStream("", { fd: 1 }).end("noise: file stream\\n"));
+  fs.closeSync(1);
   return "done";
 };`;
 
@@ -28,11 +38,12 @@ describe("stdout", () => {
   it("carries frames and nothing else, whatever foreign code prints", async () => {
     const rpc = startRpc({ files: { "noisy.ts": noisy }, args: ["--model", "scripted/noisy.ts"] });
     await rpc.prompt("go");
-    await rpc.stop();
+    expect(await rpc.stop()).toEqual({ status: 0, signal: null });
     // Every line was parsed as JSON already; the noise is on stderr.
     const direct = ["console.log", "console.info", "process.stdout", "fs.writeSync", "named writeSync", "fs.write", "writeFileSync"];
     const children = ["spawnSync inherit", "spawnSync fd", "execSync", "spawn inherit", "spawn list"];
-    for (const kind of [...direct, ...children]) expect(rpc.stderr).toContain(`noise: ${kind}\n`);
+    const others = ["thread", "child of a thread", "socket", "terminal", "file stream"];
+    for (const kind of [...direct, ...children, ...others]) expect(rpc.stderr).toContain(`noise: ${kind}\n`);
   });
 });
 
