@@ -65,10 +65,10 @@ export class Reloader {
   }
 
   /** By the watcher: these extensions have changed files, or the list of files changed. Resolves once the new versions wait for their moment. */
-  changed(slots: readonly Slot[], isListChanged: boolean): Promise<unknown> {
+  changed(files: ReadonlyMap<Slot, readonly string[]>, isListChanged: boolean): Promise<unknown> {
     return this.#oneByOne(async () => {
       const added = isListChanged ? this.#rearrange(await this.#host.discoverPresent(), false) : [];
-      const due = slots.filter((slot) => this.#host.slots.includes(slot) && !this.#isLooping(slot));
+      const due = [...files].filter(([slot, changed]) => this.#host.slots.includes(slot) && !this.#isLooping(slot, changed)).map(([slot]) => slot);
       await this.#stageAll([...due, ...added.filter((slot) => !due.includes(slot))], false);
       void this.#swapped().catch((error) => this.#host.kernel.fault({ during: "reload", error }));
     });
@@ -103,17 +103,17 @@ export class Reloader {
     return present.filter((slot) => !before.includes(slot));
   }
 
-  #isLooping(slot: Slot): boolean {
-    const now = Date.now();
-    slot.recent = [...slot.recent.filter((time) => now - time < LOOP_MS), now];
-    if (slot.recent.length <= LOOP_COUNT) return false;
+  #isLooping(slot: Slot, files: readonly string[]): boolean {
     if (this.#delayed.has(slot)) return true;
+    const now = Date.now();
+    for (const file of files) slot.recent.set(file, [...(slot.recent.get(file) ?? []).filter((time) => now - time < LOOP_MS), now]);
+    if (!files.some((file) => (slot.recent.get(file)?.length ?? 0) > LOOP_COUNT)) return false;
     const error = `Reloaded ${LOOP_COUNT} times within ${LOOP_MS / 1000} s; the next reload waits ${LOOP_MS / 1000} s.`;
     this.#host.kernel.fault({ from: slot.path, during: "reload", error });
     const timer = setTimeout(() => {
       this.#delayed.delete(slot);
-      slot.recent = [];
-      void this.changed([slot], false);
+      slot.recent.clear();
+      void this.changed(new Map([[slot, []]]), false);
     }, LOOP_MS);
     timer.unref();
     this.#delayed.set(slot, timer);

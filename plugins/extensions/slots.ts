@@ -24,8 +24,8 @@ export interface Slot extends ResourceFile {
   /** the real file of the last attempt, where there are links on the way */
   target?: string;
   loadMs: number;
-  /** times of recent hot reloads */
-  recent: number[];
+  /** times of recent hot reloads, by the file that had changed */
+  recent: Map<string, number[]>;
 }
 
 /** The rank of a slot: who comes earlier wins, and all win over built-ins. */
@@ -36,7 +36,9 @@ export function rankOf({ order }: Slot): { order: number; precedence: number } {
 /** The slots for `files` in their order; known ones are kept, new ones find their place. */
 export function arrange(known: readonly Slot[], files: readonly ResourceFile[]): Slot[] {
   const byPath = new Map(known.map((slot) => [slot.path, slot]));
-  const slots = files.map((file): Slot => byPath.get(file.path) ?? { ...file, order: Number.NaN, generation: 0, files: new Map(), loadMs: 0, recent: [] });
+  const slots = files.map(
+    (file): Slot => byPath.get(file.path) ?? { ...file, order: Number.NaN, generation: 0, files: new Map(), loadMs: 0, recent: new Map() },
+  );
   let previous = FIRST_ORDER;
   for (const [index, slot] of slots.entries()) {
     if (Number.isNaN(slot.order)) {

@@ -24,10 +24,13 @@ export function watch(host: ExtensionHost, reloader: Reloader): () => void {
       return places(host, read);
     },
     async changed() {
-      const changed: Slot[] = [];
-      for (const slot of host.slots) if (await changes.in(slot)) changed.push(slot);
+      const changed = new Map<Slot, readonly string[]>();
+      for (const slot of host.slots) {
+        const files = await changes.in(slot);
+        if (files.length > 0) changed.set(slot, files);
+      }
       const isListChanged = await changes.inList();
-      if (changed.length === 0 && !isListChanged) return;
+      if (changed.size === 0 && !isListChanged) return;
       await reloader.changed(changed, isListChanged);
       // It may have changed again while it was read.
       watching?.touched();
@@ -74,21 +77,21 @@ class Changes {
     this.#isLeaving = isLeaving;
   }
 
-  /** By content: a touched file is no change. An entry that is gone leaves the list, and is told there. */
-  async in(slot: Slot): Promise<boolean> {
-    const differences: string[] = [];
+  /** The files that changed, by content: a touched file is no change. An entry that is gone leaves the list, and is told there. */
+  async in(slot: Slot): Promise<readonly string[]> {
+    const differences = new Map<string, string | undefined>();
     for (const [file, known] of slot.files) {
       const text = await readFile(file, "utf8").catch(() => undefined);
-      if (text !== known && !(text === undefined && file === slot.path)) differences.push(`${file}\n${text}`);
+      if (text !== known && !(text === undefined && file === slot.path)) differences.set(file, text);
     }
     // Where a link leads now there are other files, though the one that is named may look the same.
     const target = realPathOf(slot.path);
-    if (target !== undefined && slot.target !== undefined && target !== slot.target) differences.push(`-> ${target}`);
-    const state = differences.join("\n");
+    if (target !== undefined && slot.target !== undefined && target !== slot.target) differences.set(slot.path, `-> ${target}`);
+    const state = [...differences].map((difference) => difference.join("\n")).join("\n");
     if (state === "") this.#seen.delete(slot.path);
-    if (state === "" || this.#seen.get(slot.path) === state) return false;
+    if (state === "" || this.#seen.get(slot.path) === state) return [];
     this.#seen.set(slot.path, state);
-    return true;
+    return [...differences.keys()];
   }
 
   async inList(): Promise<boolean> {

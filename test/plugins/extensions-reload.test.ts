@@ -297,6 +297,25 @@ describe("the transaction", () => {
     expect(rpc.frames.filter(({ type }) => type === "extension_reload").length).toBeLessThanOrEqual(6);
   });
 
+  test("edits of many files, one soon after another, are no loop", async () => {
+    const parts = ["a.mjs", "b.cjs", "c.json", "d.js", "e.ts", "f.ts", "g.ts"];
+    const imports = parts.map((name, index) => `import p${index} from "./${name}";`).join("\n");
+    const part = (name: string, text: string) =>
+      name.endsWith(".json") ? JSON.stringify(text) : name.endsWith(".cjs") ? `module.exports = "${text}";` : `export default "${text}";`;
+    const rpc = startWith({
+      "many/index.ts": `${imports}\nexport default (pi: any) => pi.registerCommand("say", { handler: (_: string, ctx: any) => ctx.ui.notify([${parts.map((_, index) => `p${index}`)}].join("")) });`,
+      ...Object.fromEntries(parts.map((name) => [`many/${name}`, part(name, "1")])),
+    });
+    await command(rpc, "/say");
+    for (const name of parts) {
+      const from = rpc.frames.length;
+      rewrite(rpc, `many/${name}`, part(name, "2"));
+      expect(await reloaded(rpc, from)).toMatchObject({ success: true });
+    }
+    expect(await command(rpc, "/say")).toEqual(["2222222"]);
+    expect(errors(rpc)).toEqual([]);
+  });
+
   test("hot reload can be switched off", async () => {
     const rpc = startWith({ "a.ts": says("one") }, { agentFiles: { "settings.json": `{"extensionsHotReload":false}` } });
     await command(rpc, "/say");
