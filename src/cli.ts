@@ -135,12 +135,15 @@ function print({ io }: ProcessGuard, text: string): number {
   return 0;
 }
 
-/** Ends in order and within its time; then writes what is left, as long as somebody reads it. */
+/** Ends in order and within its time; then writes what is left, as long as somebody reads it. Nothing keeps the process: it has no one left to serve. */
 async function end(kernel: Kernel, { io }: ProcessGuard, status: number): Promise<never> {
-  const closed = close(kernel).catch((error) => io.stderr.write(`Error while closing: ${messageOf(error)}\n`));
-  await Promise.race([closed, sleep(CLOSING_MS)]);
-  await drained(io.stdout as Writable);
-  process.exit(status);
+  try {
+    const closed = close(kernel).catch((error) => io.stderr.write(`Error while closing: ${messageOf(error)}\n`));
+    await Promise.race([closed, sleep(CLOSING_MS)]);
+    await drained(io.stdout as Writable);
+  } finally {
+    process.exit(status);
+  }
 }
 
 async function close(kernel: Kernel): Promise<void> {

@@ -165,13 +165,19 @@ function close(listener: { close(): unknown; closeAllConnections?(): void }): vo
 
 /** An extension must not end the process: the call is thrown back at it. */
 function refuseExit(storage: Storage, find: (error: unknown) => ResourceOwner | undefined): () => void {
-  const exit = process.exit;
-  return replace(process as never, "exit", (code?: number) => {
-    // Listeners for signals run in nobody's name.
-    const owner = storage.getStore() ?? find(new Error("process.exit"));
-    if (!owner) return exit(code);
-    throw attach(owner, new Error(`process.exit(${code ?? ""}) was called by the extension ${owner.id}; extensions end the agent with ctx.shutdown().`));
-  });
+  const refusing = (name: "exit" | "abort") => {
+    const original = process[name] as AnyFunction;
+    return replace(process as never, name, (code?: number) => {
+      // Listeners for signals run in nobody's name.
+      const owner = storage.getStore() ?? find(new Error(`process.${name}`));
+      if (!owner) return original(code);
+      throw attach(owner, new Error(`process.${name}(${code ?? ""}) was called by the extension ${owner.id}; extensions end the agent with ctx.shutdown().`));
+    });
+  };
+  const undo = [refusing("exit"), refusing("abort")];
+  return () => {
+    for (const back of undo) back();
+  };
 }
 
 /** Runs an owner's callback; what it throws is known to be the owner's. */

@@ -6,6 +6,9 @@ import type { Lanes, Waiting } from "./lanes.ts";
 import type { Outbound } from "./outbound.ts";
 import { Repeats } from "./repeats.ts";
 
+/** As it was before extensions came. */
+const { parse } = JSON;
+
 /** Behind everything: no position is this one. */
 const IN_ORDER = -1;
 
@@ -67,7 +70,7 @@ export class Answerer {
     if (record === undefined) return unreadable(`record exceeds ${MAX_RECORD_BYTES} bytes`);
     let frame: unknown;
     try {
-      frame = JSON.parse(record);
+      frame = parse(record);
     } catch (error) {
       return unreadable(messageOf(error));
     }

@@ -46,7 +46,7 @@ export class Repeats {
   line(reply: Reply, { id }: RpcCall, records: () => object[]): string | undefined {
     const known = this.#known;
     if (!known?.isRepeated || known.reply !== reply || id === undefined) return undefined;
-    const head = `{"id":${JSON.stringify(id)}`;
+    const head = `{"id":${spelled(id)}`;
     known.rest ??= restOf(records(), head);
     return known.rest === "" ? undefined : head + known.rest;
   }

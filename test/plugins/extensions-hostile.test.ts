@@ -1,4 +1,5 @@
 /** Extensions that misbehave: nothing they do ends the program, and every failure is told once, to the right address. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { answers, command, error, errors, extensionList, notice, notices, pathOf, rewrite, startWith, toolResults } from "../extensions/helpers.ts";
 
@@ -188,6 +189,7 @@ describe("the process", () => {
     const rpc = startWith({
       "p.ts": `export default (pi: any) => {
         pi.registerCommand("exit", { handler: () => process.exit(3) });
+        pi.registerCommand("abort", { handler: () => process.abort() });
         pi.registerCommand("timer", { handler: () => { setTimeout(() => { throw new Error("from a timer"); }, 1); } });
         pi.registerCommand("reject", { handler: () => { void Promise.reject(new Error("nobody caught")); } });
         pi.registerCommand("later", { handler: () => { setTimeout(() => process.exit(4), 1); } });
@@ -202,6 +204,8 @@ describe("the process", () => {
     });
     await command(rpc, "/exit");
     expect(errors(rpc)[0]).toMatchObject({ extensionPath: "command:exit", event: "command", error: expect.stringContaining("process.exit") });
+    await command(rpc, "/abort");
+    expect(errors(rpc)[1]).toMatchObject({ extensionPath: "command:abort", event: "command", error: expect.stringContaining("process.abort") });
     for (const name of ["timer", "reject", "later", "tick", "micro", "socket", "stream"]) {
       const from = rpc.frames.length;
       await command(rpc, `/${name}`);
@@ -210,6 +214,30 @@ describe("the process", () => {
     await command(rpc, "/emitter");
     expect(errors(rpc).at(-1)).toMatchObject({ event: "command", error: "emitted" });
     expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+  });
+
+  test("a JSON that was made to write neatly spoils neither records nor the session", async () => {
+    const rpc = startWith({
+      "neat.ts": `export default (pi: any) => {
+        const { parse, stringify } = JSON;
+        JSON.stringify = (value: any) => stringify(value, null, 2);
+        JSON.parse = (text: string) => Object.freeze(parse(text));
+      };`,
+    });
+    expect(answers(await rpc.prompt("go"))).toEqual(["fine"]);
+    await rpc.ask("set_session_name", { name: "neat" });
+    const { sessionFile } = await rpc.ask("get_state");
+    expect(await rpc.stop()).toEqual({ status: 0, signal: null });
+    for (const line of readFileSync(sessionFile, "utf8").trimEnd().split("\n")) expect(JSON.parse(line)).toHaveProperty("type");
+  });
+
+  test("whatever an extension has done to the globals, the process ends once its client has gone", async () => {
+    const rpc = startWith({
+      "p.ts": `export default (pi: any) => pi.registerCommand("break", { handler: () => { Promise.race = Promise.all = () => { throw new Error("none of that"); }; } });`,
+    });
+    await command(rpc, "/break");
+    await rpc.stop();
+    expect((await rpc.exited).status).not.toBe(null);
   });
 
   test("callbacks that run in nobody's name are known by their stack", async () => {

@@ -117,7 +117,7 @@ function sameFrame(old: AssistantMessage, fresh: AssistantMessage): boolean {
 function frameOf(message: AssistantMessage): [head: string, tail: string] {
   const entries = Object.entries(message).filter(([, value]) => value !== undefined);
   const at = entries.findIndex(([key]) => key === "content");
-  const fields = (part: [string, unknown][]) => part.map(([key, value]) => `${JSON.stringify(key)}:${toJson(value)}`);
+  const fields = (part: [string, unknown][]) => part.map(([key, value]) => `${toJson(key)}:${toJson(value)}`);
   const after = fields(entries.slice(at + 1)).map((field) => `,${field}`);
   return [`{${[...fields(entries.slice(0, at)), '"content":['].join(",")}`, `]${after.join("")}}`];
 }
