@@ -129,8 +129,16 @@ export function divertThreads(threads: { Worker: typeof Worker }, stdin: Stdin):
   const careful = (original: AnyFunction) =>
     new Proxy(original, {
       construct(target, [file, options, ...rest]: [unknown, WorkerOptions | undefined, ...unknown[]], made) {
-        const execArgv = [...(options?.execArgv ?? process.execArgv), ...preparation()];
-        return Reflect.construct(target, [file, { ...options, execArgv }, ...rest], made);
+        const prepared = preparation();
+        const start = (flags: readonly string[]) => Reflect.construct(target, [file, { ...options, execArgv: [...flags, ...prepared] }, ...rest], made);
+        if (options?.execArgv) return start(options.execArgv);
+        try {
+          return start(process.execArgv);
+        } catch (error) {
+          // Flags of V8 hold for all threads, and none of them may be given them.
+          if ((error as NodeJS.ErrnoException).code !== "ERR_WORKER_INVALID_EXEC_ARGV") throw error;
+          return start([]);
+        }
       },
     });
   const back = replace(threads, "Worker", careful);

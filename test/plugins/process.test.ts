@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chmodSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
@@ -44,6 +44,14 @@ describe("stdout", () => {
     const children = ["spawnSync inherit", "spawnSync fd", "execSync", "spawn inherit", "spawn list"];
     const others = ["thread", "child of a thread", "socket", "terminal", "file stream"];
     for (const kind of [...direct, ...children, ...others]) expect(rpc.stderr).toContain(`noise: ${kind}\n`);
+  });
+
+  it("does not keep threads from starting where the process has flags that no thread may be given", () => {
+    const model = `import { Worker } from "node:worker_threads";
+      export default () => new Promise((resolve) => new Worker('require("fs").writeSync(1, "noise")', { eval: true }).on("exit", (code) => resolve("exit " + code)));`;
+    const { cwd, env, args } = preparePlaces({ files: { "threads.ts": model }, args: ["--model", "scripted/threads.ts"] });
+    const { stdout, stderr } = spawnSync(process.execPath, ["--max-old-space-size=600", programPath, "-p", "go", ...args], { cwd, env, encoding: "utf8" });
+    expect([stdout, stderr]).toEqual(["exit 0\n", "noise"]);
   });
 });
 

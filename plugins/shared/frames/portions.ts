@@ -24,7 +24,7 @@ export function portionsOf(record: object): Iterable<Frame> | undefined {
   const [name, list] = fields[at] as [string, unknown[]];
   const before = spelled({ ...rest, data: Object.fromEntries(fields.slice(0, at)) }).slice(0, -"}}".length);
   const after = spelled(Object.fromEntries(fields.slice(at + 1))).slice("{".length);
-  const head = `${before}${before.endsWith("{") ? "" : ","}${JSON.stringify(name)}:[`;
+  const head = `${before}${before.endsWith("{") ? "" : ","}${spelled(name)}:[`;
   return frames(head, list, `]${after === "}" ? "" : ","}${after}}\n`);
 }
 
