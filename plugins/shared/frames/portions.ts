@@ -5,8 +5,6 @@
 import { escapeSeparators, spelled } from "./serialize.ts";
 import type { Frame } from "./writer.ts";
 
-type Fields = Record<string, unknown>;
-
 /** Items from which a list is long. */
 const LONG = 256;
 /** Items that are spelled together: some are a line, others megabytes. */
