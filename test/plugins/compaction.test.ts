@@ -116,14 +116,21 @@ describe("compact", () => {
   });
 
   it("is cancelled while it waits for the end of the run, by an abort as by another session", async () => {
-    const pi = start({ responses: [long("one"), long("two"), long("three"), { hang: true }, { hang: true }, "Not asked for."] });
+    const slow = { toolCalls: [{ name: "bash", arguments: { command: "echo up; sleep 60" } }] };
+    const pi = start({ responses: [long("one"), long("two"), long("three"), slow, slow, "Not asked for."] });
     for (const text of ["first", "second", "third"]) await pi.prompt(text);
     for (const command of ["abort", "new_session"]) {
       const from = pi.frames.length;
-      await pi.ask("prompt", { message: "hang" });
+      await pi.ask("prompt", { message: "go" });
+      // A tool takes a moment to be killed: both commands wait for the end of the run.
+      await pi.find(({ partialResult }) => partialResult?.content[0]?.text === "up\n", from);
       pi.send({ id: `${command}-c`, type: "compact" });
-      expect((await pi.call(command)).success).toBe(true);
-      const since = pi.frames.slice(from);
+      pi.send({ id: command, type: command });
+      expect(await pi.find(({ id }) => id === command)).toMatchObject({ success: true });
+      const since = pi.frames.slice(
+        from,
+        pi.frames.findIndex(({ id }) => id === command),
+      );
       expect(types(since).slice(-3)).toEqual(["agent_settled", "compaction_start", "compaction_end"]);
       expect(since.find(({ type }) => type === "compaction_end")).toMatchObject({ result: null, aborted: true });
       expect(await pi.find(({ id }) => id === `${command}-c`)).toMatchObject({ success: false, error: "Compaction cancelled" });
