@@ -1,12 +1,25 @@
 /** Commands that feed and stop a run. */
 import { Type } from "typebox";
-import { type Accepted, type Call, command, type Plugin, type PluginKernel } from "../../core/index.ts";
+import { type Accepted, type Call, command, type Plugin, type PluginKernel, type PromptInput } from "../../core/index.ts";
 import { interruptModeSchema, queueModeSchema, streamingBehaviorSchema } from "../shared/schemas.ts";
+import { areRemote } from "./images.ts";
 import { attachmentParams, checkMessage, messageParams, type PromptParams, readPrompt } from "./input.ts";
 
 /** The response tells that a prompt was accepted; the run that it starts follows it. */
 function beginAfterReply(accepted: Accepted, call: Call): void {
   call.after(() => accepted.begin());
+}
+
+/** An abort is meant for a prompt whose images are still being fetched, too: no run may begin behind its back. */
+async function readToRun(params: PromptParams, kernel: PluginKernel, call: Call): Promise<PromptInput> {
+  if (!params.images || !areRemote(params.images)) return readPrompt(params, kernel, call.signal);
+  const stop = new AbortController();
+  const free = kernel.run.occupy({ name: "prompt", abort: () => stop.abort() });
+  try {
+    return await readPrompt(params, kernel, AbortSignal.any([call.signal, stop.signal]));
+  } finally {
+    free();
+  }
 }
 
 const prompt: Plugin = {
@@ -20,7 +33,7 @@ const prompt: Plugin = {
       async run({ streamingBehavior, ...params }: PromptParams & { streamingBehavior?: "steer" | "followUp" }, call) {
         checkMessage(params);
         call.acknowledge?.();
-        const input = await readPrompt(params, kernel, call.signal);
+        const input = await readToRun(params, kernel, call);
         beginAfterReply(await kernel.prompt({ ...input, ...(streamingBehavior && { whileRunning: streamingBehavior }) }), call);
       },
     });
@@ -39,7 +52,7 @@ const abortAndPrompt = command({
     checkMessage(params as PromptParams);
     call.acknowledge?.();
     await kernel.run.abort();
-    beginAfterReply(await kernel.prompt(await readPrompt(params as PromptParams, kernel, call.signal)), call);
+    beginAfterReply(await kernel.prompt(await readToRun(params as PromptParams, kernel, call)), call);
   },
 });
 

@@ -13,6 +13,11 @@ const schemes = new Set(["https:", "http:", "data:"]);
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
 const DATA_URL = /^data:[^,]*,/;
 
+/** Some have to be fetched, which takes its time. */
+export function areRemote(inputs: readonly ImageInput[]): boolean {
+  return inputs.some((input) => !isFlat(input) && input.source.type === "url");
+}
+
 /** Throws `Failed to load image: …`. */
 export async function loadImages(inputs: readonly ImageInput[], kernel: PluginKernel, signal?: AbortSignal): Promise<ImageContent[]> {
   return Promise.all(inputs.map((input) => loadImage(input, kernel, signal)));
@@ -59,6 +64,7 @@ async function fromUrl(text: string, kernel: PluginKernel, signal: AbortSignal |
     if (!types.has(mimeType)) throw refused(`unsupported media type ${mimeType || "(none)"}`);
     return { type: "image", data: (await bounded(response)).toString("base64"), mimeType };
   } catch (error) {
+    if (signal?.aborted) throw refused("the prompt was aborted");
     throw timeout.aborted ? refused(`not loaded within ${LOADING_MS / 1000} seconds`) : error;
   }
 }

@@ -97,6 +97,22 @@ test("images that cannot be loaded refuse the prompt with a reason", async () =>
   expect(await submit(rpc, url("data:nonsense"))).toMatch(/^Failed to load image: ./);
 });
 
+test("an abort calls off a prompt whose image is still being loaded: no run begins behind its back", async () => {
+  const rpc = await memoryRpc([conversation]);
+  let asked = () => {};
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const address = await serve(() => asked());
+  rpc.send({ id: "p", type: "prompt", ...url(address) });
+  await isAsked;
+  rpc.send({ id: "a", type: "abort" });
+  expect(await rpc.response("p")).toMatchObject({ success: false, error: "Failed to load image: the prompt was aborted" });
+  expect(await rpc.response("a")).toMatchObject({ success: true });
+  expect(rpc.frames.filter(({ type }) => type !== "response")).toEqual([]);
+  expect((await submit(rpc, { message: "look" })).content).toEqual([text]);
+});
+
 test.each([{ offline: true }, { env: { PI_OFFLINE: "yes" } }])("nothing is loaded offline: %j", async (options) => {
   const rpc = await memoryRpc([conversation], options);
   expect(await submit(rpc, url("https://example.invalid/a.png"))).toBe("Failed to load image: offline mode");
