@@ -80,9 +80,11 @@ async function unlessAborted<T>({ run }: Kernel, work: Promise<T>): Promise<T | 
 }
 
 async function whileRunning(kernel: Kernel, draft: PromptDraft, behaviour: "steer" | "followUp"): Promise<Accepted> {
+  const { signal } = kernel.run;
   const message = await expanded(draft, () => kernel.hooks.input.promise(draft));
   if (!message) return handled;
-  if (kernel.run.active) {
+  // What an aborted run leaves in the queue waits for the next one, however long handlers have looked at it.
+  if (kernel.run.active || signal?.aborted) {
     kernel.queue.add(behaviour, { message, text: draft.text });
     return queued;
   }

@@ -324,6 +324,26 @@ describe("abort", () => {
     expect(last(memory)).toMatchObject({ stopReason: "aborted", content: [] });
   });
 
+  it("leaves in the queue what was steered before it, also if a handler still looks at the text", async () => {
+    let letGo: (() => void) | undefined;
+    const slow = definePlugin({
+      name: "slow",
+      apply(kernel) {
+        kernel.hooks.input.tap("slow", ({ text }) => (text === "slow" ? new Promise<undefined>((resolve) => (letGo = () => resolve(undefined))) : undefined));
+      },
+    });
+    const memory = await startMemory([hang("x")], [slow]);
+    (await memory.view.prompt({ text: "Hi", source: "rpc" })).begin();
+    await waitFor(() => memory.requests.length === 1);
+    const steered = memory.view.prompt({ text: "slow", source: "rpc", whileRunning: "steer" });
+    await waitFor(() => letGo !== undefined);
+    await memory.kernel.run.abort();
+    letGo?.();
+    expect((await steered).outcome).toBe("queued");
+    expect(memory.kernel.run.idle).toBe(true);
+    expect(memory.kernel.queue.texts()).toEqual({ steering: ["slow"], followUp: [] });
+  });
+
   it("does not wait for a model that ignores it", async () => {
     const memory = await startMemory([
       async function* (_, builder) {
