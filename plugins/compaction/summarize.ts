@@ -68,7 +68,7 @@ export async function summarize(kernel: PluginKernel, request: SummaryRequest): 
   }
 }
 
-function summaryOf(answer: AssistantMessage): Summary {
+export function summaryOf(answer: AssistantMessage): Summary {
   if (answer.stopReason === "length") throw new KernelError("E_REFUSED", "The summary was cut off by the output limit.");
   if (answer.content.some(({ type }) => type === "toolCall")) throw new KernelError("E_REFUSED", "The model called a tool instead of writing a summary.");
   const text = textOf(answer.content, "\n").trim();

@@ -10,6 +10,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Context, StreamOptions } from "../types.ts";
 import { collapseSystemMessages, getCurrentSystemMessage, getCurrentSystemPrompt, getCurrentTools, readContext } from "./dual-context.ts";
 import { AssistantMessageEventStream, createAssistantMessageEventStream, EventStream } from "./event-stream.ts";
+import { parseJsonWithRepair, parseStreamingJson, repairJson } from "./lenient-json.ts";
 import { typebox } from "./typebox.ts";
 
 /** Wire APIs by the words that function names use for them. */
@@ -88,6 +89,14 @@ export function createAiModule(runtime: Runtime): object {
     collapseSystemMessages,
     isContextOverflow: (message: AssistantMessage, window?: number) => isContextOverflow(message, window),
     validateToolArguments: (tool: { parameters: object }, { arguments: given }: { arguments: unknown }) => coerce(tool.parameters, structuredClone(given)),
+    validateToolCall: (tools: readonly { name: string; parameters: object }[], { name, arguments: given }: { name: string; arguments: unknown }) => {
+      const tool = tools.find((known) => known.name === name);
+      if (!tool) throw new Error(`Tool "${name}" not found`);
+      return coerce(tool.parameters, structuredClone(given));
+    },
+    repairJson,
+    parseJsonWithRepair,
+    parseStreamingJson,
     extractDiagnosticError: (error: unknown) => ({ message: error instanceof Error ? error.message : String(error) }),
     getOAuthProvider: () => undefined,
     getOAuthProviders: () => [],

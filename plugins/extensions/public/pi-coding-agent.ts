@@ -24,8 +24,10 @@ import { createModelRegistry } from "../model-registry.ts";
 import type { Runtime } from "../runtime.ts";
 import { AgentSession, agentSessions } from "./agent-session.ts";
 import { generateBranchSummary } from "./branch-summary.ts";
+import { summaryFunctions } from "./compact.ts";
 import * as components from "./components.ts";
 import { parseFrontmatter } from "./frontmatter.ts";
+import { generateDiffString, generateUnifiedPatch } from "./line-diff.ts";
 import { resizeImage } from "./resize-image.ts";
 import { createResourceLoaderClass } from "./resource-loader.ts";
 import { createSettingsManagerClass } from "./settings-manager.ts";
@@ -50,12 +52,17 @@ export function createCodingAgentModule(runtime: Runtime): object {
     CURRENT_SESSION_VERSION: 3,
     getAgentDir: agentDir,
     getPackageDir,
+    getReadmePath: () => join(getPackageDir(), "README.md"),
+    getDocsPath: () => join(getPackageDir(), "docs"),
+    getExamplesPath: () => join(getPackageDir(), "examples"),
     getSettingsPath: () => join(agentDir(), "settings.json"),
     getSessionsDir: () => join(agentDir(), "sessions"),
 
     // tools
     ...tools,
     ...definitions(),
+    generateDiffString,
+    generateUnifiedPatch,
     defineTool: <T>(definition: T): T => definition,
     isToolCallEventType: (name: string, event: { toolName: string }) => event.toolName === name,
     isBashToolResult: isResultOf("bash"),
@@ -65,6 +72,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
     isGrepToolResult: isResultOf("grep"),
     isFindToolResult: isResultOf("find"),
     isLsToolResult: isResultOf("ls"),
+    isPowerShellToolResult: isResultOf("powershell"),
 
     // conversations and sessions
     SessionManager: defineSessionManager({ agentDir, cwd: () => runtime.cwd }),
@@ -83,6 +91,7 @@ export function createCodingAgentModule(runtime: Runtime): object {
     shouldCompact,
     findCutPoint,
     findTurnStartIndex,
+    ...summaryFunctions(runtime),
     generateBranchSummary: (entries: SessionEntry[], options: Parameters<typeof generateBranchSummary>[2]) => generateBranchSummary(runtime, entries, options),
     parseFrontmatter,
     stripFrontmatter: (text: string) => splitFrontmatter(text).body,
