@@ -102,3 +102,21 @@ test("JSON that a model is still writing, or has not written well, is understood
     'Tool "sub" not found',
   ]);
 });
+
+test("what draws in the terminal program can be extended when a file loads", async () => {
+  const names = [
+    "ExtensionEditorComponent",
+    "ExtensionInputComponent",
+    "ExtensionSelectorComponent",
+    "SessionSelectorComponent",
+    "SettingsSelectorComponent",
+    "ThinkingSelectorComponent",
+    "TreeSelectorComponent",
+  ];
+  const rpc = startWith({
+    "drawn.ts": `import { ${names.join(", ")} } from "@earendil-works/pi-coding-agent";
+      const made = [${names.join(", ")}].map((Base: any) => class extends Base {});
+      export default (pi: any) => pi.registerCommand("try", { handler: (_: string, ctx: any) => ctx.ui.notify(made.map((Made) => Array.isArray(new Made().render(10))).join()) });`,
+  });
+  expect(await command(rpc, "/try")).toEqual([names.map(() => "true").join()]);
+});

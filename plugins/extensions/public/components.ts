@@ -83,6 +83,17 @@ export class CompactionSummaryMessageComponent extends Plain {}
 export class SkillInvocationMessageComponent extends Plain {}
 export class ModelSelectorComponent extends Plain {}
 export class FooterComponent extends Plain {}
+export class ExtensionEditorComponent extends Plain {}
+export class ExtensionInputComponent extends Plain {}
+export class ExtensionSelectorComponent extends Plain {}
+export class OAuthSelectorComponent extends Plain {}
+export class SessionSelectorComponent extends Plain {}
+export class SettingsSelectorComponent extends Plain {}
+export class ShowImagesSelectorComponent extends Plain {}
+export class ThemeSelectorComponent extends Plain {}
+export class ThinkingSelectorComponent extends Plain {}
+export class TreeSelectorComponent extends Plain {}
+export class UserMessageSelectorComponent extends Plain {}
 
 // ---------------------------------------------------------------- small texts
 
