@@ -19,6 +19,8 @@ export class Run {
   readonly #kernel: Kernel;
   #controller: AbortController | undefined;
   #hasBegun = false;
+  /** of the run that is over, until all have heard of it */
+  #ended: AbortController | undefined;
   readonly #occupations = new Set<Occupation>();
   #waiting: { isDue(): boolean; resolve(): void }[] = [];
   #isClosed = false;
@@ -83,6 +85,11 @@ export class Run {
       this.#controller = undefined;
       this.#hasBegun = false;
       this.#kernel.emit({ type: "agent_settled" });
+      this.#ended = controller;
+      const forget = () => {
+        if (this.#ended === controller) this.#ended = undefined;
+      };
+      void (this.#kernel.bus.flush()?.then(forget) ?? forget());
       this.#wake();
     }
   }
@@ -122,6 +129,7 @@ export class Run {
   }
 
   #cancelAll(): void {
+    this.#ended?.abort();
     this.#controller?.abort();
     for (const occupation of this.#occupations) occupation.abort();
   }

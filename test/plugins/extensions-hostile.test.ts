@@ -124,6 +124,23 @@ describe("handlers", () => {
     }
   });
 
+  test("abort does not wait for a handler of agent_settled either", async () => {
+    const rpc = startWith({
+      "s.ts": `let isFirst = true;
+        export default (pi: any) => pi.on("agent_settled", (e: any, ctx: any) => {
+          if (!isFirst) return;
+          isFirst = false;
+          ctx.ui.notify("asleep");
+          return new Promise(() => {});
+        });`,
+    });
+    await rpc.ask("prompt", { message: "hi" });
+    await notice(rpc, "asleep");
+    await rpc.ask("abort");
+    expect(answers(await rpc.prompt("again"))).toEqual(["fine"]);
+    expect(rpc.frames.filter(({ type }) => type === "agent_settled")).toHaveLength(2);
+  });
+
   test("a handler that never ends does not keep its repair from taking over", async () => {
     const repaired = `export default (pi: any) => pi.registerCommand("here", { handler: (_: string, ctx: any) => ctx.ui.notify("repaired") });`;
     const atStart = startWith({ "s.ts": `export default (pi: any) => pi.on("session_start", () => new Promise(() => {}));` });
