@@ -48,7 +48,8 @@ export function createApi(runtime: Runtime, instance: Instance): ExtensionAPI {
       registering(() => {
         assertTool(definition);
         const { name } = definition;
-        const isNew = !kernel.registry("tools").has(name);
+        // Until it counts nobody asks: each look after a change collects all tools anew.
+        const isNew = instance.state === "active" && !kernel.registry("tools").has(name);
         undoTools.get(name)?.();
         instance.tools.set(name, definition);
         undoTools.set(name, instance.kernel.registry("tools").add(adaptTool(runtime, instance, definition)));

@@ -265,8 +265,7 @@ export class ExtensionHost {
   }
 
   activateTools(names: Iterable<string>): void {
-    const active = this.kernel.tryService("activeTools");
-    for (const name of names) active?.activate(name);
+    this.kernel.tryService("activeTools")?.activate(...names);
   }
 
   failed(slot: Slot, during: "load" | "reload", error: unknown): void {

@@ -25,7 +25,7 @@ export const hostTools = definePlugin({
         retract = tools.filter((draft) => lay(draft, declared, kernel.name), HOST_LAYER);
         retractOld();
         names = declared.map(({ name }) => name);
-        for (const name of added) kernel.tryService("activeTools")?.activate(name);
+        kernel.tryService("activeTools")?.activate(...added);
         return names;
       },
       update: (id, partialResult) => calls.update(id, partialResult),

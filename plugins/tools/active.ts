@@ -88,10 +88,10 @@ class ActiveToolsService implements ActiveTools {
     for (const { name } of this.#outside()) this.#known.add(name);
   }
 
-  activate(name: string): void {
-    const names = this.names();
-    if (!this.#registered.has(name) || names.includes(name)) return;
-    this.#choose([...names, name]);
+  activate(...names: string[]): void {
+    const active = this.names();
+    const chosen = new Set([...active, ...names.filter((name) => this.#registered.has(name))]);
+    if (chosen.size > active.length) this.#choose([...chosen]);
   }
 
   /** A run starts. A list that differs from ours was chosen for it by a handler. */

@@ -17,8 +17,8 @@ export interface ActiveTools {
   set(names: readonly string[], options?: { forSession?: boolean }): void;
   /** What was chosen for the session counts no more. */
   sessionEnded(): void;
-  /** A name that was not there before becomes active. */
-  activate(name: string): void;
+  /** Names that were not there before become active. */
+  activate(...names: string[]): void;
 }
 
 declare module "../../core/index.ts" {

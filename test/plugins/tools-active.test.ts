@@ -150,8 +150,7 @@ describe("the list", () => {
     active.set(["read"]);
     await kernel.use(extension("later"));
     expect(active.names()).toEqual(["read", "later"]);
-    active.activate("mine");
-    active.activate("unknown");
+    active.activate("mine", "unknown");
     expect(active.names()).toEqual(["read", "later", "mine"]);
   });
 
