@@ -5,6 +5,9 @@ import type { ProcessHost, ResourceOwner } from "./contract.ts";
 import { createOwnership, ownerOfError } from "./ownership.ts";
 import { takeStdout } from "./stdout.ts";
 
+/** Here a listener that throws would be the end at once, or keep the process for ever. */
+const delicate: ReadonlySet<unknown> = new Set(["uncaughtException", "exit"]);
+
 const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 /** A host, made before foreign code is loaded. */
@@ -80,6 +83,19 @@ export function guardProcess(exitNow: (status: number) => void): ProcessGuard {
     if (owner && [...handlers].some((handler) => handler(error, owner))) return;
     onFatal(error);
   };
+  const { emit } = emitter;
+  emitter.emit = (event, ...rest) => {
+    if (!delicate.has(event)) return emit.call(emitter, event, ...rest);
+    try {
+      return emit.call(emitter, event, ...rest);
+    } catch (error) {
+      uncaught(error);
+      return true;
+    }
+  };
+  undo.push(() => {
+    emitter.emit = emit;
+  });
   listen("uncaughtException", uncaught);
   listen("unhandledRejection", uncaught);
 

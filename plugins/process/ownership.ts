@@ -1,7 +1,7 @@
 /** Remembers which extension started a timer, a child process, a server or a watcher of files. Installed with the first owner, so that nobody else pays. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ChildProcess } from "node:child_process";
-import type { EventEmitter } from "node:events";
+import { type EventEmitter, errorMonitor } from "node:events";
 import fs from "node:fs";
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import { Server } from "node:net";
@@ -126,7 +126,8 @@ function ownChildren(storage: Storage): () => void {
     if (owner) {
       owner.children.add(this);
       this.once("exit", () => owner.children.delete(this));
-      this.once("error", () => owner.children.delete(this));
+      // Only seen: with a listener of ours an error that nobody else hears of would be taken for handled.
+      (this as EventEmitter).once(errorMonitor, () => owner.children.delete(this));
     }
     return original.apply(this, args);
   });

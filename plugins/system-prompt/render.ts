@@ -27,9 +27,14 @@ function section(name: string, content: string): string | undefined {
   return content === "" ? undefined : `<${name}>\n${content}\n</${name}>`;
 }
 
+/** A tool may be called "constructor". */
+function ownOf<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
 function toolList({ selectedTools, toolSnippets }: SystemPromptOptions): string {
   const lines = selectedTools.flatMap((name) => {
-    const snippet = toolSnippets[name]?.replace(/\s+/g, " ").trim();
+    const snippet = ownOf(toolSnippets, name)?.replace(/\s+/g, " ").trim();
     return snippet ? [`- ${name}: ${snippet}`] : [];
   });
   return `${lines.length > 0 ? lines.join("\n") : "(none)"}\n\nThere may be further tools, depending on the project.`;
@@ -40,7 +45,7 @@ function rules({ selectedTools, toolGuidelines, promptGuidelines }: SystemPrompt
   const searchesByShell = isActive("bash") && !["grep", "find", "ls"].some(isActive);
   const all = [
     ...(searchesByShell ? ["Search for files with bash: ls, rg, find."] : []),
-    ...selectedTools.flatMap((name) => toolGuidelines[name] ?? []),
+    ...selectedTools.flatMap((name) => ownOf(toolGuidelines, name) ?? []),
     ...promptGuidelines,
     "Be concise.",
     "Show file paths clearly when you talk about files.",

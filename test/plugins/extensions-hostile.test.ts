@@ -257,6 +257,25 @@ describe("the process", () => {
     expect((await rpc.exited).status).not.toBe(null);
   });
 
+  test("listeners of the process that throw, or exit, do not end it and do not keep it", async () => {
+    const rpc = startWith({
+      "p.ts": `export default (pi: any) => {
+        process.on("uncaughtException", () => process.exit(1));
+        process.on("exit", () => { throw new Error("at the end"); });
+        pi.registerCommand("timer", { handler: () => { setTimeout(() => { throw new Error("first"); }, 1); } });
+        pi.registerCommand("child", { handler: () => { require("node:child_process").spawn("/no/such/program"); } });
+      };`,
+    });
+    await command(rpc, "/timer");
+    expect(await error(rpc, "uncaught")).toMatchObject({ error: "first" });
+    const from = rpc.frames.length;
+    await command(rpc, "/child");
+    await rpc.find(({ type, error }) => type === "extension_error" && String(error).includes("ENOENT"), from);
+    expect(answers(await rpc.prompt("alive?"))).toEqual(["fine"]);
+    expect(await rpc.stop()).toEqual({ status: 0, signal: null });
+    expect(rpc.stderr).toContain("at the end");
+  });
+
   test("callbacks that run in nobody's name are known by their stack", async () => {
     const rpc = startWith(
       {

@@ -153,6 +153,8 @@ describe("rendering", () => {
     expect(section(prompt, "tools")?.split("\n\n")[0]).toBe("- read: Read\n- mine: Two lines");
     expect(section(prompt, "rules")).toBe("- Be kind.\n- Be concise.\n- More.\n- Show file paths clearly when you talk about files.");
     expect(section(prompt, "cwd")).toBe("C:/work/here");
+    const inherited = render(options({ selectedTools: ["read", "constructor", "toString", "__proto__"] }));
+    expect(section(inherited, "tools")?.split("\n\n")[0]).toBe("- read: Read");
   });
 
   it("lists visible skills for whoever can read them", () => {
