@@ -7,7 +7,7 @@ export interface ResourceOwner {
   readonly id: string;
   readonly timers: Set<unknown>;
   readonly children: Set<import("node:child_process").ChildProcess>;
-  /** servers that listen and watchers of files */
+  /** servers that listen, watchers of files, and what listens to the process */
   readonly listeners: Set<{ close(): unknown }>;
 }
 

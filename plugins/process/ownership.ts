@@ -1,4 +1,4 @@
-/** Remembers which extension started a timer, a child process, a server or a watcher of files. Installed with the first owner, so that nobody else pays. */
+/** Remembers which extension started a timer, a child process, a server or a watcher of files, or listens to the process. Installed with the first owner, so that nobody else pays. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ChildProcess } from "node:child_process";
 import { type EventEmitter, errorMonitor } from "node:events";
@@ -36,7 +36,7 @@ export function createOwnership(find: (error: unknown) => ResourceOwner | undefi
 
   const install = () => {
     if (undo.length > 0) return;
-    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), ownListeners(storage), refuseExit(storage, find)];
+    undo = [ownTimers(storage), ownMicrotasks(storage), ownChildren(storage), ownListeners(storage), ownProcessListeners(storage), refuseExit(storage, find)];
     syncBuiltinESMExports();
   };
 
@@ -152,6 +152,27 @@ function ownListeners(storage: Storage): () => void {
   ];
   return () => {
     for (const back of undo.reverse()) back();
+  };
+}
+
+/** Listeners of the process, for signals say. What is to be done at the very end stays: nothing else would do it. */
+function ownProcessListeners(storage: Storage): () => void {
+  const emitter: EventEmitter = process;
+  const held: { event: string | symbol; listener: AnyFunction; owner: ResourceOwner; close(): void }[] = [];
+  const added = (event: string | symbol, listener: AnyFunction) => {
+    const owner = storage.getStore();
+    if (!owner || event === "exit" || event === "beforeExit") return;
+    const entry = { event, listener, owner, close: () => void emitter.off(event, listener) };
+    held.push(entry);
+    owner.listeners.add(entry);
+  };
+  const removed = (event: string | symbol, listener: AnyFunction) => {
+    const index = held.findIndex((entry) => entry.event === event && entry.listener === listener);
+    for (const entry of index < 0 ? [] : held.splice(index, 1)) entry.owner.listeners.delete(entry);
+  };
+  emitter.on("newListener", added).on("removeListener", removed);
+  return () => {
+    emitter.off("newListener", added).off("removeListener", removed);
   };
 }
 

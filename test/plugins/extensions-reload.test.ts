@@ -450,6 +450,25 @@ test("servers and watchers that a version forgot are closed when it goes", async
   expect(errors(rpc)).toEqual([]);
 });
 
+test("listeners of the process go with the version that added them, but those for its exit", async () => {
+  const rpc = startWith({
+    "a.ts": `import { writeFileSync } from "node:fs";
+      export default (pi: any) => {
+        const passed = () => {};
+        process.on("SIGUSR2", () => {});
+        process.once("SIGUSR2", () => {});
+        process.on("SIGUSR2", passed).off("SIGUSR2", passed);
+        process.on("exit", () => writeFileSync("exited", ""));
+        pi.registerCommand("count", { handler: (_: string, ctx: any) => ctx.ui.notify(String(process.listenerCount("SIGUSR2"))) });
+      };`,
+  });
+  expect(await command(rpc, "/count")).toEqual(["2"]);
+  for (let times = 0; times < 12; times++) await rpc.ask("reload");
+  expect(await command(rpc, "/count")).toEqual(["2"]);
+  await rpc.stop();
+  expect(existsSync(join(rpc.places.cwd, "exited"))).toBe(true);
+});
+
 test("a file named on the command line goes and comes back like any other", async () => {
   const file = join(tempDir(), "named.ts");
   writeFileSync(
