@@ -107,7 +107,9 @@ function toBlock(block: AssistantContent): Sdk.Messages.ContentBlockParam {
 }
 
 function toResult({ toolCallId, content, isError }: ToolResultMessage): Sdk.Messages.ToolResultBlockParam {
-  return { type: "tool_result", tool_use_id: toolCallId, content: toContent(content), ...(isError && { is_error: true }) };
+  // The API refuses errors that hold anything but text.
+  const isMarked = isError && content.every(({ type }) => type === "text");
+  return { type: "tool_result", tool_use_id: toolCallId, content: toContent(content), ...(isMarked && { is_error: true }) };
 }
 
 function toContent(content: readonly UserContent[]): (Sdk.Messages.TextBlockParam | Sdk.Messages.ImageBlockParam)[] {

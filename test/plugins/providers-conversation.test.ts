@@ -66,6 +66,16 @@ describe.each(wires)("%s", (wire) => {
     expect(blocked.server.requests[0]?.raw.match(/Image reading is disabled\./g)).toHaveLength(2);
   });
 
+  test("an image of a type that no API takes becomes a note", async () => {
+    const { ask, server } = await setUp(["a"]);
+    const image = (mimeType: string) => ({ type: "image" as const, data: "aW1hZ2U=", mimeType });
+    const content = [image("image/svg+xml"), image("image/heic"), image("image/webp"), image("image/jpg")];
+    await ask(wire, { messages: [{ role: "user", content, timestamp: 1 }] });
+    expect(server.requests[0]?.raw).not.toMatch(/svg|heic/);
+    expect(server.requests[0]?.raw.match(/image\/(webp|jpeg)/g)).toEqual(["image/webp", "image/jpeg"]);
+    expect(server.requests[0]?.raw.match(/An image was left out/g)).toHaveLength(1);
+  });
+
   test("broken pieces of a conversation are mended", async () => {
     const { ask, server, model } = await setUp(["Fine."]);
     const { provider, id } = model(wire);
@@ -217,6 +227,25 @@ describe("Anthropic", () => {
     await setup.ask(wire, { messages: [...messages, user("And?")], tools: [readTool], thinkingLevel: "high" });
     expect(setup.server.requests[1]?.body).not.toHaveProperty("thinking");
     expect(setup.server.requests[2]?.body).toHaveProperty("thinking");
+  });
+
+  test("a result that shows an image is not marked as an error: the API would refuse it", async () => {
+    const { ask, server, model } = await setUp(["Hi"]);
+    const { api, provider, id } = model(wire);
+    const made = {
+      role: "assistant",
+      content: [call("a"), call("b")],
+      api,
+      provider,
+      model: id,
+      stopReason: "toolUse",
+      timestamp: 1,
+    } as unknown as AssistantMessage;
+    const image = { type: "image", data: "aW1hZ2U=", mimeType: "image/png" } as const;
+    const shown: LlmMessage = { role: "toolResult", toolCallId: "a", toolName: "read", content: [image], isError: true, timestamp: 1 };
+    await ask(wire, { messages: [user("a"), made, shown, { ...shown, toolCallId: "b", content: [{ type: "text", text: "No." }] }], tools: [readTool] });
+    const results: any[] = server.requests[0]?.body.messages[2].content;
+    expect(results.map(({ is_error }) => is_error)).toEqual([undefined, true]);
   });
 
   test("a login's token is sent as such", async () => {

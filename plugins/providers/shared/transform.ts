@@ -1,6 +1,6 @@
 /** A conversation as a certain model may read it: what another model thought or called, what broke off, and what it cannot see. */
 import { createHash } from "node:crypto";
-import type { AssistantContent, AssistantMessage, LlmMessage, Model, ToolCall, ToolResultMessage, UserContent } from "../../../core/index.ts";
+import type { AssistantContent, AssistantMessage, ImageContent, LlmMessage, Model, ToolCall, ToolResultMessage, UserContent } from "../../../core/index.ts";
 import { Conversations } from "./memory.ts";
 
 export interface Limits {
@@ -9,6 +9,10 @@ export interface Limits {
 }
 
 const UNSEEN = "[An image was left out: this model cannot see images.]";
+/** The types that all of our APIs take. With any other they refuse the request, and each one after it. */
+const imageTypes = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const MISSPELT = "image/jpg";
+const NO_IMAGE = "[An image was left out: its type is none that models can see.]";
 const INTERRUPTED = "The call was interrupted: there is no result.";
 const SILENT = "(no output)";
 
@@ -109,18 +113,25 @@ function resultsOf(calls: readonly ToolCall[], results: readonly ToolResultMessa
 
 /** Content that the model can see; neighbouring notes about images become one. */
 function visible(content: readonly UserContent[], model: Model): UserContent[] {
-  const note = model.input.includes("image") ? undefined : UNSEEN;
   const seen: UserContent[] = [];
-  let isNoted = false;
+  let noted: string | undefined;
   for (const block of content) {
     if (block.type === "text") {
       if (block.text.trim()) seen.push({ ...block, text: cleanText(block.text) });
-    } else if (block.type !== "image") continue;
-    else if (!note) seen.push(block);
-    else if (!isNoted) seen.push({ type: "text", text: note });
-    isNoted = block.type === "image";
+      noted = undefined;
+    } else if (block.type === "image") {
+      const note = noteInsteadOf(block, model);
+      if (!note) seen.push(block.mimeType === MISSPELT ? { ...block, mimeType: "image/jpeg" } : block);
+      else if (note !== noted) seen.push({ type: "text", text: note });
+      noted = note;
+    }
   }
   return seen;
+}
+
+function noteInsteadOf({ mimeType }: ImageContent, model: Model): string | undefined {
+  if (!model.input.includes("image")) return UNSEEN;
+  return imageTypes.has(mimeType) || mimeType === MISSPELT ? undefined : NO_IMAGE;
 }
 
 function cleanJson<T>(value: T): T {
