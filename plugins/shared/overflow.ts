@@ -20,6 +20,12 @@ const tooLong: readonly RegExp[] = [
   /token limit exceeded/i,
   /input is too long/i,
   /exceeds the limit of \d/i,
+  // The input with the room for the answer.
+  /exceed context limit/i,
+  /longer than the model.s context length/i,
+  /context size has been exceeded/i,
+  // Whatever the body says, if there is one.
+  /^413\b/,
 ];
 
 /** Rate limits speak of tokens too. */

@@ -15,6 +15,7 @@ import retry from "../../plugins/retry/index.ts";
 import { isTransient, requestedDelay } from "../../plugins/retry/transient.ts";
 import type { EntryDraft, Session, SessionEntry } from "../../plugins/session/contract.ts";
 import type { Settings } from "../../plugins/settings/contract.ts";
+import { isOverflowText } from "../../plugins/shared/overflow.ts";
 
 describe("which errors are transient", () => {
   const transient = [
@@ -84,6 +85,16 @@ describe("which errors are transient", () => {
     "5291 is no status",
   ];
   test.each(final)("not: %s", (text) => expect(isTransient(text)).toBe(false));
+
+  const tooLong = [
+    "400 input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again",
+    "400 The input (300000 tokens) is longer than the model's context length (262144 tokens).",
+    "Context size has been exceeded.",
+    "413 without a body",
+    "413 <html>Request Entity Too Large</html>",
+  ];
+  test.each(tooLong)("too long: %s", (text) => expect(isOverflowText(text)).toBe(true));
+  test("a limit per minute that is told as 413 is none", () => expect(isOverflowText('413 {"error":{"code":"rate_limit_exceeded"}}')).toBe(false));
 
   test("a rate limit that speaks of tokens is no overflow", () => expect(isTransient("429 rate limit: too many tokens per minute")).toBe(true));
 
