@@ -125,6 +125,23 @@ describe.each(wires)("%s", (wire) => {
     } else expect(body.messages[2]).toEqual({ role: "assistant", content: "Answer", reasoning_content: "Seen" });
   });
 
+  test("an id that a server gives to several calls stands for one of them only", async () => {
+    const { ask, server } = await setUp(["a", "b"]);
+    const from = { role: "assistant", api: "other", provider: "other", model: "other", stopReason: "toolUse", timestamp: 1 } as unknown as AssistantMessage;
+    const turn = (...texts: string[]): LlmMessage[] => [
+      { ...from, content: texts.map(() => call("call_0")) },
+      ...texts.map((text) => toolResult("call_0", text)),
+    ];
+    const messages = [user("a"), ...turn("one"), ...turn("two", "three")];
+    await ask(wire, { messages, tools: [readTool] });
+    await ask(wire, { messages: [...messages, ...turn("four")], tools: [readTool] });
+    for (const { body } of server.requests) expectPaired(body, wire);
+    const { raw, body } = server.requests[1] as { raw: string; body: any };
+    expect(["one", "two", "three", "four"].map((text) => raw.indexOf(`"${text}"`)).every((at, index, all) => at > (all[index - 1] ?? 0))).toBe(true);
+    const ids = JSON.stringify(body).match(/"(?:tool_use_id|tool_call_id)":"[^"]+"|"function_call_output","call_id":"[^"]+"/g);
+    expect(new Set(ids).size).toBe(4);
+  });
+
   test("thinking that nothing followed from does not go back: every later request would be refused", async () => {
     const { ask, server } = await setUp([{ blocks: [{ thinking: "Hm", signature: "sig" }] }, "Four."]);
     const { message } = await ask(wire, { thinkingLevel: "high" });

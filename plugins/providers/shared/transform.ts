@@ -26,11 +26,12 @@ export function prepareMessages(messages: readonly LlmMessage[], model: Model, l
   const { shortest, longest, forbidden } = limits.callIds;
   const target = [model.api, model.provider, model.id, model.input, shortest, longest, forbidden].join("\n");
   return conversations.of(messages, target, (prepared, from) => {
+    const taken = new Set(prepared.flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : [])));
     for (let index = from; index < messages.length; index++) {
       const message = messages[index] as LlmMessage;
       if (message.role === "toolResult") continue;
       const results = message.role === "assistant" ? following(messages, index) : [];
-      prepared.push(...prepareMessage(message, results, model, limits));
+      prepared.push(...withOwnIds(prepareMessage(message, results, model, limits), taken, limits));
     }
   });
 }
@@ -47,12 +48,29 @@ function prepareMessage(message: Exclude<LlmMessage, ToolResultMessage>, results
   return [{ ...message, content }, ...resultsOf(calls, results, model, limits)];
 }
 
+/** Some servers number the calls of each answer anew; others refuse an id that was there before. Results are in the order of their calls. */
+function withOwnIds(made: LlmMessage[], taken: Set<string>, { callIds }: Limits): LlmMessage[] {
+  const renamed: string[] = [];
+  const own = (id: string): string => {
+    let free = id;
+    for (let count = 2; taken.has(free); count++) free = callId(`${id} ${count}`, callIds);
+    taken.add(free);
+    renamed.push(free);
+    return free;
+  };
+  return made.map((message): LlmMessage => {
+    if (message.role === "toolResult") return { ...message, toolCallId: renamed.shift() as string };
+    if (message.role === "user") return message;
+    return { ...message, content: message.content.map((block) => (block.type === "toolCall" ? { ...block, id: own(block.id) } : block)) };
+  });
+}
+
 /** Takes away halves of surrogate pairs: they are no text, and servers refuse them. */
 export function cleanText(text: string): string {
   return text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, "");
 }
 
-/** The id as the target takes it. Equal ids stay equal, different ones different. */
+/** The id as the target takes it. Different ids stay different. */
 export function callId(id: string, { shortest = 1, longest, forbidden }: Limits["callIds"]): string {
   // Some programs keep a second id behind a bar.
   const [first = ""] = id.split("|");
@@ -100,8 +118,10 @@ function following(messages: readonly LlmMessage[], index: number): ToolResultMe
 
 /** One result per call, in the order of the calls. Results of nothing are left out. */
 function resultsOf(calls: readonly ToolCall[], results: readonly ToolResultMessage[], model: Model, limits: Limits): ToolResultMessage[] {
+  const left = [...results];
   return calls.map((call): ToolResultMessage => {
-    const found = results.find(({ toolCallId }) => callId(toolCallId, limits.callIds) === call.id);
+    const at = left.findIndex(({ toolCallId }) => callId(toolCallId, limits.callIds) === call.id);
+    const [found] = at < 0 ? [] : left.splice(at, 1);
     if (!found) {
       const content: UserContent[] = [{ type: "text", text: INTERRUPTED }];
       return { role: "toolResult", toolCallId: call.id, toolName: call.name, content, isError: true, timestamp: 0 };
