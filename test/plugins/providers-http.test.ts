@@ -198,6 +198,18 @@ test("a configured proxy is used also if somebody replaced fetch, which knows no
   expect((await ask(wire, { model: { baseUrl } })).message).toMatchObject({ stopReason: "error", errorMessage: expect.stringContaining("ECONNREFUSED") });
 });
 
+test("a proxy may be given as other programs take it, and a bad one is told without its login", async () => {
+  const { baseUrl } = await serve((_, response) => void response.writeHead(200, events).end(answer("Hi")));
+  const proxy = new URL(await tunnel()).host;
+  const textWith = async (HTTP_PROXY: string) => {
+    const { ask } = await setUp([], { env: { HTTP_PROXY } });
+    const { message } = await ask(wire, { model: { baseUrl } });
+    return message.errorMessage ?? message.content;
+  };
+  for (const given of [proxy, ` ${proxy} `, `http://${proxy}/some/path`, " "]) expect(await textWith(given)).toMatchObject([{ text: "Hi" }]);
+  expect(await textWith("http://name:word@[no address")).toBe("The address of the proxy cannot be read (HTTP_PROXY, HTTPS_PROXY or the setting httpProxy)");
+});
+
 test("whoever replaces fetch sees the requests", async () => {
   const { baseUrl } = await serve((_, response) => void response.writeHead(200, events).end(answer("Hi")));
   const { ask } = await setUp();

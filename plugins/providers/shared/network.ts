@@ -56,8 +56,8 @@ export class Network {
   async #way(): Promise<Send> {
     const { env, setting } = this.#places;
     const own = setting() || undefined;
-    const httpProxy = own ?? env("HTTP_PROXY") ?? env("http_proxy") ?? "";
-    const httpsProxy = own ?? env("HTTPS_PROXY") ?? env("https_proxy") ?? "";
+    const httpProxy = proxyAddress(own ?? env("HTTP_PROXY") ?? env("http_proxy"));
+    const httpsProxy = proxyAddress(own ?? env("HTTPS_PROXY") ?? env("https_proxy"));
     const noProxy = env("NO_PROXY") ?? env("no_proxy") ?? "";
     if (!httpProxy && !httpsProxy) return globalThis.fetch === this.#places.fetch ? this.#directly : byFetch(globalThis.fetch);
     const key = JSON.stringify([httpProxy, httpsProxy, noProxy]);
@@ -69,6 +69,16 @@ export class Network {
     const { fetch, dispatcher } = await opened;
     return followingRedirects(byFetch((url, init) => fetch(url, { ...init, dispatcher, redirect: "manual" } as RequestInit)));
   }
+}
+
+/** As other programs take it: without a scheme it is HTTP, and a path says nothing. Empty: no proxy. */
+function proxyAddress(given = ""): string {
+  const text = given.trim();
+  if (text === "") return "";
+  const address = /^\w+:\/\//.test(text) ? text : `http://${text}`;
+  // Not repeated: it may hold a login.
+  if (!URL.canParse(address)) throw new Error("The address of the proxy cannot be read (HTTP_PROXY, HTTPS_PROXY or the setting httpProxy).");
+  return Object.assign(new URL(address), { pathname: "/", search: "", hash: "" }).href;
 }
 
 async function openDispatcher(proxies: { httpProxy: string; httpsProxy: string; noProxy: string }) {
