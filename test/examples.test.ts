@@ -94,7 +94,10 @@ test("python: the example lends a tool; a dead agent is told; pending calls end"
   if (!hasPython) skip(noPython);
   const examples = installedExamples();
   const { cwd, env, args } = preparePlaces({ script: [{ toolCalls: [{ name: "clock", arguments: {} }] }, "It is late."] });
-  const { stdout, status } = await run(["python3", join(examples, "python/example.py"), "What time is it?", "--program", programPath, ...args], { cwd, env });
+  const { stdout, status } = await run(["python3", join(examples, "python/example.py"), "What time is it?", ...args], {
+    cwd,
+    env: { ...env, PI: programPath },
+  });
   expect(status).toBe(0);
   expect(stdout).toContain("[clock]");
   expect(stdout).toContain("It is late.");

@@ -3,6 +3,7 @@
     python3 example.py "What time is it?" --model anthropic/claude-sonnet-4-5
 """
 
+import os
 import sys
 import threading
 import time
@@ -19,9 +20,8 @@ clock = HostTool(
 
 def main() -> None:
     question, *options = sys.argv[1:] or ["What time is it?"]
-    command = ["pi"]
-    if options[:1] == ["--program"]:
-        command, options = ["node", options[1]], options[2:]
+    # PI names the program; without it, `pi` is looked up in the PATH.
+    command = ["node", os.environ["PI"]] if "PI" in os.environ else ["pi"]
     with PiClient(command=command, args=["--no-session", *options], host_tools=[clock]) as pi:
         with pi.events() as events:
             threading.Thread(target=show, args=(events,), daemon=True).start()
