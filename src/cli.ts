@@ -31,14 +31,16 @@ export async function main(choose: ChooseProgram, argv = process.argv.slice(2)):
     const text = debug && error instanceof Error ? error.stack : `Error: ${messageOf(error)}`;
     guard.io.stderr.write(`${text}\n`);
   };
-  // The first status counts: closing makes the transport end too, with one of its own.
+  // The first status counts: closing makes the transport end too, with one of its own. But what fails then is no success.
   let ending: Promise<never> | undefined;
+  let hasFailed = false;
   const finish = (status: number) => {
-    ending ??= end(kernel, guard, status);
+    ending ??= end(kernel, guard, () => status || Number(hasFailed));
     return ending;
   };
   guard.onFatal((error) => {
     complain(error);
+    hasFailed = true;
     void finish(1);
   });
   let status: number;
@@ -136,13 +138,13 @@ function print({ io }: ProcessGuard, text: string): number {
 }
 
 /** Ends in order and within its time; then writes what is left, as long as somebody reads it. Nothing keeps the process: it has no one left to serve. */
-async function end(kernel: Kernel, { io }: ProcessGuard, status: number): Promise<never> {
+async function end(kernel: Kernel, { io }: ProcessGuard, status: () => number): Promise<never> {
   try {
     const closed = close(kernel).catch((error) => io.stderr.write(`Error while closing: ${messageOf(error)}\n`));
     await Promise.race([closed, sleep(CLOSING_MS)]);
     await drained(io.stdout as Writable);
   } finally {
-    process.exit(status);
+    process.exit(status());
   }
 }
 

@@ -49,6 +49,17 @@ test("a missing file and options nobody knows end with status 1 and a sentence",
   }
 });
 
+test.skipIf(process.platform !== "linux").each(["--help", "list", "completions bash"])(
+  "%s: output that cannot be written is no success, a reader that went away is none of ours",
+  async (args) => {
+    const env = { PATH: process.env.PATH, HOME: tempDir() };
+    const through = (shell: string) =>
+      spawnSync("bash", ["-o", "pipefail", "-c", `"$0" "$1" ${args} ${shell}`, process.execPath, programPath], { env, encoding: "utf8" });
+    expect(through("> /dev/full")).toMatchObject({ status: 1, stderr: expect.stringContaining("ENOSPC") });
+    expect(through("| true")).toMatchObject({ status: 0, stderr: "" });
+  },
+);
+
 test("--help lists the flags and commands, and the page about the command line knows them all", async () => {
   const { stdout, status } = await runPi({ args: ["--help"] });
   expect(status).toBe(0);
