@@ -28,47 +28,53 @@ export async function checkTypes(file: string, cwd: string): Promise<TypeCheck> 
   const places = [file, join(cwd, "package.json")];
   const compiler = findPackage("typescript", places);
   if (!compiler || !/\.[cm]?tsx?$/.test(file)) return { problems: [], ...(compiler && { how: "plain JavaScript" }) };
-  const found = projectFor(file, places);
-  if (!found) return { problems: [] };
   const { bin, version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8"));
+  const typed: TypeCheck = { problems: [] };
+  for (const project of projectsFor(file, places)) {
+    const problems = await problemsOf(project, join(compiler, bin.tsc ?? bin), file, places);
+    Object.assign(typed, { how: `checked with TypeScript ${version}`, problems });
+    // A configuration that does not know the API was made for other files.
+    if (!problems.some(({ message }) => scopes.some((scope) => isAbout(message, `${scope}/pi-coding-agent`)))) break;
+  }
+  return typed;
+}
+
+async function problemsOf({ config, untyped }: Project, compiler: string, file: string, places: readonly string[]): Promise<Problem[]> {
   const directory = await mkdtemp(join(tmpdir(), "pi-types-"));
   try {
     const project = join(directory, "tsconfig.json");
-    await writeFile(project, JSON.stringify(found.config));
-    await writeFile(join(directory, "served.d.ts"), declarationsOf(found.untyped));
-    const output = await run([join(compiler, bin.tsc ?? bin), "--noEmit", "--pretty", "false", "-p", project], dirname(file));
+    await writeFile(project, JSON.stringify(config));
+    await writeFile(join(directory, "served.d.ts"), declarationsOf(untyped));
+    const output = await run([compiler, "--noEmit", "--pretty", "false", "-p", project], dirname(file));
     const problems = problemsIn(output, findPackage("@types/node", places) !== undefined);
-    const isTheirs = ({ message }: Problem) => !isOurs(message, dirname(file)) && !found.untyped.some((name) => isAbout(message, name));
-    return { how: `checked with TypeScript ${version}`, problems: problems.filter(isTheirs) };
+    return problems.filter(({ message }) => !isOurs(message, dirname(file)) && !untyped.some((name) => isAbout(message, name)));
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** The project's own configuration if it has one, else a strict one that knows the API, if its types came with the program. */
-function projectFor(file: string, places: readonly string[]): Project | undefined {
+/** The project's own configuration if it has one, then a strict one that knows the API, if its types came with the program. */
+function projectsFor(file: string, places: readonly string[]): Project[] {
   const node = findPackage("@types/node", places);
   // Ours lies elsewhere, so types that nobody imports are not found from there.
   const types = node && { typeRoots: [dirname(node)] };
   const own = nearestConfig(file);
-  if (own) return { config: { extends: own, compilerOptions: { noEmit: true, rootDir: "/", ...types }, files: [file], include: [] }, untyped: [] };
+  const config = own && { extends: own, compilerOptions: { noEmit: true, rootDir: "/", ...types }, files: [file], include: [] };
+  const projects: Project[] = config ? [{ config, untyped: [] }] : [];
   const root = packageRoot();
-  if (!root) return undefined;
-  const config = {
-    compilerOptions: {
-      target: "ES2023",
-      module: "NodeNext",
-      strict: true,
-      noEmit: true,
-      skipLibCheck: true,
-      allowImportingTsExtensions: true,
-      types: node ? ["node"] : [],
-      ...types,
-      paths: servedPaths(file, root),
-    },
-    files: [file, "served.d.ts"],
+  if (!root) return projects;
+  const compilerOptions = {
+    target: "ES2023",
+    module: "NodeNext",
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    types: node ? ["node"] : [],
+    ...types,
+    paths: servedPaths(file, root),
   };
-  return { config, untyped: untypedModules(file) };
+  return [...projects, { config: { compilerOptions, files: [file, "served.d.ts"] }, untyped: untypedModules(file) }];
 }
 
 /** The program serves these modules itself, also where they are not installed; their types are here. */

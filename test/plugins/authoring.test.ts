@@ -168,6 +168,15 @@ export default (pi: ExtensionAPI) => {
     expect(messages(wrong.report, "type")).toEqual([expect.stringContaining("'nope' does not exist on type '\"a\" | \"b\"'")]);
   });
 
+  it.runIf(hasTypes)("a tsconfig.json that does not know the API, as that of the project around it, does not count", async () => {
+    const cwd = typed();
+    writeFileSync(join(cwd, "tsconfig.json"), '{ "compilerOptions": { "strict": true, "module": "nodenext" }, "include": ["src"] }');
+    const source = (label: string) =>
+      `import type { ExtensionAPI } from "@mariozechner/pi-coding-agent";\nexport default (pi: ExtensionAPI) => pi.setLabel(${label}, "x");\n`;
+    expect(messages((await check(source('"id"'), { cwd, args: [] })).report, "type")).toEqual([]);
+    expect(messages((await check(source("5"), { cwd, args: [] })).report, "type")).toEqual([expect.stringContaining("TS2345")]);
+  });
+
   it("says what a plugin of the kernel contributes", async () => {
     const { status, report } = await check(
       `import { definePlugin } from "pi-kernel/plugin";
