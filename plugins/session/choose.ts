@@ -1,4 +1,6 @@
 /** Which session a process begins with, by its command line. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { type FoundSession, findById, latestSession, projectSessionDir } from "./places.ts";
 import { peekHeader, SessionFileError } from "./read.ts";
 
@@ -28,7 +30,8 @@ export type Choice = SettledChoice | { kind: "ask" };
 
 export type SettledChoice =
   | { kind: "memory" }
-  | { kind: "new"; id?: string; notice?: string }
+  /** `path`: the file it is to have; else it is named after time and id */
+  | { kind: "new"; id?: string; path?: string; notice?: string }
   /** `mayFork`: if somebody else writes it, a copy will do */
   | { kind: "open"; path: string; cwd?: string; mayFork?: boolean }
   | { kind: "fork"; path: string; id?: string };
@@ -48,6 +51,8 @@ export function chooseSession(options: SessionOptions, places: Places): Choice {
     return { kind: "fork", path: find(fork, places, { anywhere: true }).path, ...(id !== undefined && { id }) };
   }
   if (session !== undefined) {
+    const fresh = placeForNew(session, places);
+    if (fresh) return { kind: "new", path: fresh, ...(id !== undefined && { id }), notice: `There is no session in ${fresh} yet; a new one begins there.` };
     const { path, header } = find(session, places, { anywhere: false });
     return { kind: "open", path, cwd: header?.cwd };
   }
@@ -77,9 +82,17 @@ function withId(id: string, places: Places): FoundSession | undefined {
   return findById([sessionDir(places)], id, { exact: true });
 }
 
+const isPath = (given: string): boolean => /[/\\]/.test(given) || given.endsWith(".jsonl");
+
+/** Programs that keep a file for each conversation name it before it exists. A directory that does not exist is a mistake. */
+function placeForNew(given: string, { expand }: Places): string | undefined {
+  const path = given.endsWith(".jsonl") ? expand(given) : undefined;
+  return path !== undefined && !existsSync(path) && existsSync(dirname(path)) ? path : undefined;
+}
+
 /** A path, or an id or its beginning: here first, then in other projects. */
 function find(given: string, places: Places, options: { anywhere: boolean }): { path: string; header?: FoundSession["header"] } {
-  if (/[/\\]/.test(given) || given.endsWith(".jsonl")) {
+  if (isPath(given)) {
     const path = places.expand(given);
     return { path, header: quietly(() => peekHeader(path)) };
   }

@@ -16,6 +16,8 @@ export interface DocumentOptions {
   cwd: string;
   /** where files of this session go; absent: it lives in memory */
   dir?: string;
+  /** the file itself, where it is not to be named after time and id */
+  path?: string;
   id?: string;
   parentSession?: string;
   /** Told once when the disk refuses, and again only after it worked in between. */
@@ -48,8 +50,8 @@ export class SessionDocument {
   /** A fresh session, or a copy of `entries`. Its file comes with the first assistant message. */
   static create(options: DocumentOptions, entries: readonly SessionEntry[] = []): SessionDocument {
     const header = newHeader(options);
-    const { dir, onTrouble } = options;
-    const makeFile = dir === undefined ? undefined : (dump: Dump) => SessionFile.unborn(join(dir, fileName(header)), dump);
+    const { dir, path = dir && join(dir, fileName(header)), onTrouble } = options;
+    const makeFile = path === undefined ? undefined : (dump: Dump) => SessionFile.unborn(path, dump);
     const document = new SessionDocument(new SessionTree(header, entries), dir ?? "", makeFile, onTrouble);
     if (entries.some(isAnswer)) document.#save();
     return document;

@@ -41,7 +41,7 @@ export function openChosen(service: SessionService, choice: SettledChoice): Sess
         return SessionDocument.create({ cwd: places.cwd });
       case "new":
         if (choice.notice) service.notice(choice.notice);
-        return SessionDocument.create({ ...fresh, ...(choice.id !== undefined && { id: choice.id }) });
+        return SessionDocument.create({ ...fresh, ...(choice.id !== undefined && { id: choice.id }), ...(choice.path !== undefined && { path: choice.path }) });
       case "fork":
         return copyOf(choice.path, { ...fresh, ...(choice.id !== undefined && { id: choice.id }) });
       case "open":

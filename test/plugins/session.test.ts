@@ -410,6 +410,24 @@ describe("the command line", () => {
     });
   });
 
+  it("begins a session in the file that is named, and goes on with it the next time", async () => {
+    const cwd = tempDir();
+    const file = join(cwd, "chat-7.jsonl");
+    const talk = async (expected: number) => {
+      const pi = start({ cwd, script, args: ["--session", "chat-7.jsonl"] });
+      expect(await pi.ask("get_state")).toMatchObject({ sessionFile: file, messageCount: expected });
+      await pi.prompt("more");
+      expect(existsSync(file)).toBe(true);
+      const { sessionFile } = (await pi.ask("new_session"), await pi.ask("get_state"));
+      expect(sessionFile).not.toBe(file);
+      await pi.stop();
+      return pi.stderr;
+    };
+    expect(await talk(0)).toContain(`There is no session in ${file} yet`);
+    expect(await talk(2)).toBe("");
+    expect(readdirSync(cwd).filter((name) => name.endsWith(".jsonl"))).toEqual(["chat-7.jsonl"]);
+  });
+
   it.each([
     ["a missing file", ["--session", "/nowhere/none.jsonl"], "Session file not found: /nowhere/none.jsonl"],
     ["an unknown id", ["--session", "ffffffff"], 'No session found matching "ffffffff"'],
