@@ -4,6 +4,7 @@ export type { ErrorCode } from "./errors.ts";
 export { KernelError, messageOf } from "./errors.ts";
 export type { AgentEvent, AgentEvents, Bus, EventOf } from "./events.ts";
 export { type KernelHooks, Stage } from "./hooks.ts";
+export { ownJson } from "./json.ts";
 export { Kernel } from "./kernel.ts";
 export * from "./messages.ts";
 export * from "./plugin.ts";

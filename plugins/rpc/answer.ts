@@ -1,13 +1,10 @@
 /** One inbound record: read it, find its command, run it in its lane, answer. Never rejects: a bad record is its own failure and nobody else's. */
-import { type Call, type Command, type Contributions, type Executed, KernelError, type Lane, messageOf, type PluginKernel } from "../../core/index.ts";
+import { type Call, type Command, type Contributions, type Executed, KernelError, type Lane, messageOf, ownJson, type PluginKernel } from "../../core/index.ts";
 import { MAX_RECORD_BYTES } from "../shared/frames/jsonl.ts";
 import type { Dialect, Reply, RpcCall } from "./contract.ts";
 import type { Lanes, Waiting } from "./lanes.ts";
 import type { Outbound } from "./outbound.ts";
 import { Repeats } from "./repeats.ts";
-
-/** As it was before extensions came. */
-const { parse } = JSON;
 
 /** Behind everything: no position is this one. */
 const IN_ORDER = -1;
@@ -70,7 +67,7 @@ export class Answerer {
     if (record === undefined) return unreadable(`record exceeds ${MAX_RECORD_BYTES} bytes`);
     let frame: unknown;
     try {
-      frame = parse(record);
+      frame = ownJson.parse(record);
     } catch (error) {
       return unreadable(messageOf(error));
     }

@@ -1,4 +1,5 @@
 /** JSON of values nested deeper than `JSON.stringify` can follow: the tree of a session has two levels per entry. */
+import { ownJson } from "../../core/index.ts";
 
 /** What is still to be written: a piece of text, a value, or the end of one. */
 type Step = string | { value: unknown } | { end: object };
@@ -11,7 +12,7 @@ export function deepJson(root: unknown): string | undefined {
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     if (typeof step === "string") text.push(step);
     else if ("end" in step) open.delete(step.end);
-    else if (typeof step.value !== "object" || step.value === null) text.push(JSON.stringify(step.value) ?? "null");
+    else if (typeof step.value !== "object" || step.value === null) text.push(ownJson.stringify(step.value) ?? "null");
     else {
       if (open.has(step.value)) return undefined;
       open.add(step.value);
@@ -29,5 +30,5 @@ function listParts(list: readonly unknown[]): Step[] {
 
 function objectParts(object: object): Step[] {
   const fields = Object.entries(object).filter(([, value]) => value !== undefined && typeof value !== "function" && typeof value !== "symbol");
-  return ["{", ...fields.flatMap(([name, value], index): Step[] => [`${index > 0 ? "," : ""}${JSON.stringify(name)}:`, { value }]), "}"];
+  return ["{", ...fields.flatMap(([name, value], index): Step[] => [`${index > 0 ? "," : ""}${ownJson.stringify(name)}:`, { value }]), "}"];
 }

@@ -1,9 +1,8 @@
 /** Records as lines: JSON without U+2028 and U+2029, which careless readers take for line ends. */
+import { ownJson } from "../../../core/index.ts";
 import { deepJson } from "../deep-json.ts";
 import type { Frame } from "./writer.ts";
 
-/** As it was before extensions came: some put one that writes more neatly, or something else, in its place. */
-const { stringify } = JSON;
 const SEPARATORS = /[\u2028\u2029]/g;
 /** Nesting past which a value that JSON cannot hold is cut off. */
 const DEPTH = 100;
@@ -17,18 +16,18 @@ export function toJson(value: unknown): string {
 export function spelled(value: unknown): string {
   let json: string | undefined;
   try {
-    json = stringify(value);
+    json = ownJson.stringify(value);
   } catch (error) {
     // Too deep for the engine's own recursion: the tree of a long session is.
     json = error instanceof RangeError ? deepJson(value) : undefined;
-    json ??= stringify(describable(value, new Set(), DEPTH));
+    json ??= ownJson.stringify(describable(value, new Set(), DEPTH));
   }
   return json ?? "null";
 }
 
 /** The inside of a JSON string. */
 export function escapeText(text: string): string {
-  return escapeSeparators(stringify(text).slice(1, -1));
+  return escapeSeparators(ownJson.stringify(text).slice(1, -1));
 }
 
 export function escapeSeparators(json: string): string {
