@@ -188,7 +188,9 @@ async function bigSession(context) {
     return await withAgent(context, { places, args: ["--session", file] }, async (agent) => {
       const opened = { cpu: agent.cpu(), wall: performance.now() - agent.started };
       const began = performance.now();
-      await agent.call("get_messages", {}, context);
+      // Its beginning may come long before its end; what is asked behind it is answered after that.
+      agent.send({ id: "all", type: "get_messages" });
+      await agent.call("get_state", {}, context);
       return {
         "20,000 entries: CPU to the first answer, ms": opened.cpu,
         "20,000 entries: wall to the first answer, ms": opened.wall,

@@ -65,36 +65,34 @@ const lazy = (load) => new Lazy(load);
 
 /**
  * What suits an agent that has started. The space for young objects stays as it is: it would double with every burst, up to 32 or 128 MB,
- * and never shrink. And V8 11, which has no compiler between its baseline and its optimizing one, calls that after three times the work that
- * it would by itself: after a millisecond, for ten of another core's, which few functions of an agent earn back before it ends. Much more
- * would keep commands slow that are asked ten thousand times.
+ * and never shrink. And V8 11, which has no compiler between its baseline and its optimizing one, calls that later than it would by itself,
+ * after a millisecond of work, for ten of another core's: few functions earn that back in the first second, and who works for longer has
+ * more of them.
  */
 const settings = [];
-if (!/semi[-_]space/.test(givenFlags)) settings.push({ flag: "--semi-space-growth-factor", usual: 2, ours: 1 });
+if (!/semi[-_]space/.test(givenFlags)) settings.push({ flag: "--semi-space-growth-factor", usual: 2, first: 1, then: 1 });
 if (process.versions.v8.startsWith("11.3.") && !/interrupt[-_]budget|early[-_]opt/.test(givenFlags)) {
-  settings.push({ flag: "--interrupt-budget", usual: 67584, ours: 200_000 }, { flag: "--max-bytecode-size-for-early-opt", usual: 81, ours: 0 });
+  settings.push({ flag: "--interrupt-budget", usual: 67584, first: 500_000, then: 200_000 });
+  settings.push({ flag: "--max-bytecode-size-for-early-opt", usual: 81, first: 0, then: 0 });
 }
-/** The first answer is out by then. */
-const SETTLE_AFTER_MS = 50;
-let v8;
+/** When they are set: at first once the first answer is out. */
+const SET_AFTER_MS = { first: 50, then: 1000 };
+let inForce = "usual";
 
 function set(which) {
-  v8.setFlagsFromString(settings.map((setting) => `${setting.flag}=${setting[which]}`).join(" "));
-}
-
-function settle() {
-  v8 = require("node:v8");
-  set("ours");
+  inForce = which;
+  require("node:v8").setFlagsFromString(settings.map((setting) => `${setting.flag}=${setting[which]}`).join(" "));
 }
 
 /** V8 takes a cache only with the flags it was made with. */
 function withUsualFlags(work) {
-  if (!v8) return work();
+  const before = inForce;
+  if (before === "usual") return work();
   set("usual");
   try {
     return work();
   } finally {
-    set("ours");
+    set(before);
   }
 }
 
@@ -258,6 +256,6 @@ function save(file, script) {
 }
 
 if (cacheDir) process.once("exit", saveCaches);
-if (settings.length > 0) setTimeout(settle, SETTLE_AFTER_MS).unref();
+if (settings.length > 0) for (const [which, ms] of Object.entries(SET_AFTER_MS)) setTimeout(set, ms, which).unref();
 for (const [name, run] of Object.entries(evaluate("core.cjs"))) packed.set(name, run);
 load("core.cjs");
