@@ -70,13 +70,13 @@ const lazy = (load) => new Lazy(load);
  * more of them.
  */
 const settings = [];
-if (!/semi[-_]space/.test(givenFlags)) settings.push({ flag: "--semi-space-growth-factor", usual: 2, first: 1, then: 1 });
+if (!/semi[-_]space/.test(givenFlags)) settings.push({ flag: "--semi-space-growth-factor", usual: 2, first: 1, later: 1 });
 if (process.versions.v8.startsWith("11.3.") && !/interrupt[-_]budget|early[-_]opt/.test(givenFlags)) {
-  settings.push({ flag: "--interrupt-budget", usual: 67584, first: 500_000, then: 200_000 });
-  settings.push({ flag: "--max-bytecode-size-for-early-opt", usual: 81, first: 0, then: 0 });
+  settings.push({ flag: "--interrupt-budget", usual: 67584, first: 500_000, later: 200_000 });
+  settings.push({ flag: "--max-bytecode-size-for-early-opt", usual: 81, first: 0, later: 0 });
 }
 /** When they are set: at first once the first answer is out. */
-const SET_AFTER_MS = { first: 50, then: 1000 };
+const SET_AFTER_MS = { first: 50, later: 1000 };
 let inForce = "usual";
 
 function set(which) {
